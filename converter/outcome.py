@@ -1,0 +1,199 @@
+"""What can be said about a record: reasons for a refusal, notices, verdicts, and the two outcomes.
+
+Every other room speaks in these words; the words themselves know nothing of the two envelopes.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+
+class Verdict(StrEnum):
+    """What the replay gate says of one item, in the order in which the gate looks."""
+
+    NAMESPACED = "namespaced"
+    NOT_FUNCTION_CALL = "not_function_call"
+    STATUS = "status"
+    ARGUMENTS_TYPE = "arguments_type"
+    ARGUMENTS_PARSE = "arguments_parse"
+    ARGUMENTS_SCHEMA = "arguments_schema"
+    OK = "ok"
+
+
+REASONS: Final[dict[str, tuple[str, ...]]] = {
+    "text": ("invalid_json", "invalid_utf8", "too_deep", "too_long", "not_a_record"),
+    "shape": ("unknown_shape", "mixed_envelopes", "missing_field", "wrong_type", "stream_conflict"),
+    "gate": (
+        "namespaced",
+        "status",
+        "arguments_type",
+        "arguments_parse",
+        "arguments_schema",
+        "schema_missing",
+        "invalid_tool_schema",
+    ),
+    "pairing": ("orphan_output", "early_output", "duplicate_output", "ambiguous_call_id", "unanswered_call"),
+    "no counterpart": (
+        "unsupported_item",
+        "unsupported_content",
+        "unsupported_tool",
+        "several_choices",
+        "incomplete_history",
+        "not_finished",
+    ),
+    "limits": ("limit",),
+    "asked for": ("duplicate_key", "loss", "verify"),
+}
+"""The closed list of reason codes, by family."""
+
+ALLOWABLE: Final[frozenset[str]] = frozenset(
+    {*REASONS["gate"], *REASONS["no counterpart"]} - {"arguments_type", "several_choices"}
+)
+"""The reasons that ``--allow`` may turn into a notice: the others would make the output invalid."""
+
+NOTICES: Final[tuple[str, ...]] = (
+    "dropped",
+    "echo",
+    "filled",
+    "moved",
+    "joined",
+    "repaired",
+    "allowed",
+    "open_call",
+    "reused_call_id",
+    "unchecked",
+    "odd",
+)
+"""The closed list of notice codes."""
+
+LOSSES: Final[frozenset[str]] = frozenset({"dropped", "moved", "joined", "odd"})
+"""The notices that make ``--strict`` refuse a record."""
+
+
+class Reason(Struct, frozen=True, gc=False):
+    """Why a record is not written: a code of `REASONS`, a JSON Pointer into the record, a sentence."""
+
+    code: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.code} at {self.path or '/'}: {self.message}"
+
+
+class Notice(Struct, frozen=True):
+    """What a reader of a written record must know: a code of `NOTICES`, JSON Pointers into the input, a detail."""
+
+    code: str
+    paths: list[str]
+    detail: str = ""
+
+
+class Refused(Exception):
+    """The record is not written. ``reasons`` holds every fault that could be seen in one pass."""
+
+    def __init__(self, reasons: list[Reason]) -> None:
+        super().__init__(reasons)
+        self.reasons = reasons
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.reasons))
+
+
+class Converted(Struct):
+    """A record that is written: its position (from 1), the bytes to write, and the notices."""
+
+    line: int
+    json: bytes
+    notices: list[Notice]
+
+    @property
+    def body(self) -> Any:
+        """The written record as parsed JSON."""
+        try:
+            return msgspec.json.decode(self.json)
+        except msgspec.DecodeError:
+            return json.loads(self.json)  # lone surrogates, kept as their escape: msgspec reads none
+
+
+class Rejected(Struct):
+    """A record that is refused: its position (from 1), the reasons, and the text as it stood."""
+
+    line: int
+    reasons: list[Reason]
+    text: bytes
+
+    @property
+    def record(self) -> Any:
+        """The record as parsed JSON, or as a string where it is not JSON."""
+        try:
+            return json.loads(self.text)
+        except (ValueError, RecursionError):
+            return self.text.decode("utf-8", "backslashreplace")
+
+    def raw(self) -> Raw:
+        """The record for the rejects file: the text to the letter where it is JSON, on one line, else as a string."""
+        text = self.text.strip(b" \t\r\n")
+        try:
+            msgspec.json.decode(text.replace(b"\\ud", b"\\u0"), type=Raw)
+            text.decode()
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return Raw(msgspec.json.encode(self.text.decode("utf-8", "backslashreplace")))
+        return Raw(msgspec.json.format(text, indent=-1) if b"\n" in text else text)
+
+
+class Account:
+    """What is said of one record while it passes through the house: reasons and notices, with their pointers.
+
+    ``allow`` holds the reasons that the user turned into the notice ``allowed``; ``base`` is put before every
+    pointer (a body inside a batch line or a pair). Where a list has lost elements, ``shifts`` holds the original
+    positions of those that stayed, so that a pointer still leads into the record as it was logged.
+    """
+
+    __slots__ = ("allow", "base", "found", "reasons", "shifts")
+
+    def __init__(self, allow: frozenset[str] = frozenset(), base: str = "") -> None:
+        self.allow = allow
+        self.base = base
+        self.shifts: dict[str, list[int]] = {}
+        self.reasons: list[Reason] = []
+        self.found: dict[str, tuple[list[str], list[str]]] = {}
+
+    def notice(self, code: str, path: str, detail: str = "") -> None:
+        """Add a pointer to the notice of this code; details that differ are joined."""
+        entry = self.found.get(code)
+        if entry is None:
+            entry = self.found[code] = ([], [])
+        paths, details = entry
+        path = self.base + (self._logged(path) if self.shifts else path)
+        if path not in paths:
+            paths.append(path)
+        if detail and detail not in details:
+            details.append(detail)
+
+    def refuse(self, code: str, path: str, message: str) -> bool:
+        """Add a reason; true where the user allowed it, so that the caller goes on with what is left."""
+        if code in self.allow:
+            self.notice("allowed", path, f"{code}: {message}")
+            return True
+        reason = Reason(code, self.base + (self._logged(path) if self.shifts else path), message)
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return False
+
+    def _logged(self, path: str) -> str:
+        """The pointer as it leads into the record that was logged."""
+        place = ""
+        for part in path.split("/")[1:]:
+            kept = self.shifts.get(place)
+            place += f"/{kept[int(part)] if kept is not None and part.isdigit() else part}"
+        return place
+
+    def notices(self) -> list[Notice]:
+        """The notices, at most one a code, in the order in which they were found."""
+        return [Notice(code, paths, "; ".join(details)) for code, (paths, details) in self.found.items()]
