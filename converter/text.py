@@ -1,0 +1,144 @@
+"""A record's text: what makes it no JSON, and the one thing that JSON has and most decoders do not, lone surrogates.
+
+RFC 8259 allows ``"\\ud800"``; no Unicode text can hold it. A record with one is converted with a stand-in and written
+with the escape in its place again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from converter.outcome import Reason, Refused
+
+BOM: Final = b"\xef\xbb\xbf"
+BLANK: Final = b" \t\r\n"
+
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+_NOT_JSON: Final = re.compile(rb"[\[,:]\s*(-?(?:NaN|Infinity|nan|inf))\b|^\s*(NaN|-?Infinity)")
+
+
+def utf8(text: bytes) -> None:
+    """Refuse what is not UTF-8: decoders pass over it in values that are only passed on."""
+    if text.isascii():
+        return
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise Refused([Reason("invalid_utf8", "", _not_utf8(text, error.start))]) from None
+
+
+def _not_utf8(text: bytes, start: int) -> str:
+    if text.startswith(_UTF16) or b"\0" in text[:4]:
+        return "UTF-16 text, expected UTF-8 (convert the file to UTF-8 first)"
+    return f"byte {start} is not UTF-8 (convert the file to UTF-8 first)"
+
+
+def fault(text: bytes, error: Exception) -> Reason:
+    """The reason why a text is no JSON record, in a sentence that helps."""
+    if isinstance(error, RecursionError):
+        return Reason("too_deep", "", "nested deeper than any real record; expected a few dozen levels")
+    if not text:
+        return Reason("invalid_json", "", "an empty text, expected one JSON value")
+    if not text.strip(b"\0"):
+        return Reason("invalid_json", "", "NUL bytes, expected one JSON value (the log was cut by a crash?)")
+    if text.startswith(_UTF16) or b"\0" in text[:4]:
+        return Reason("invalid_json", "", "UTF-16 text, expected UTF-8 (convert the file to UTF-8 first)")
+    return Reason("invalid_json", "", _sentence(text, str(error)))
+
+
+def _sentence(text: bytes, message: str) -> str:
+    if found := _NOT_JSON.search(text):
+        word = (found[1] or found[2]).decode()
+        return f"{word} is not JSON, expected a number or null (it was written by a lenient encoder)"
+    if "truncated" in message:
+        return "the text ends in the middle of a value (a cut line?)"
+    if "trailing characters" in message:
+        return f"more text behind the first value{_at(message)} (two records on one line?)"
+    return f"not JSON{_at(message)}, expected one JSON value a line"
+
+
+def _at(message: str) -> str:
+    found = re.search(r"\(byte (\d+)\)", message)
+    return f", at byte {found[1]}" if found else ""
+
+
+def key_twice(text: bytes) -> str | None:
+    """The pointer to an object that holds a key twice, as far as it can be told, or None."""
+
+    class Twice(Exception):
+        """Found one."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            raise Twice
+        return members
+
+    try:
+        json.loads(text, object_pairs_hook=unique, parse_int=str, parse_float=str)
+    except Twice:
+        return "/"
+    return None
+
+
+# ---------------------------------------------------------------- lone surrogates
+
+
+class Shield:
+    """Stand-ins for the lone surrogates of one text. They derive from the text, so no text can hold its own."""
+
+    def __init__(self, text: bytes) -> None:
+        self.mark = f"lone-surrogate-{sha256(text).hexdigest()[:16]}-".encode()
+        self.text = self._shielded(text)
+
+    def _shielded(self, text: bytes) -> bytes:
+        result, done = [], 0
+        escapes = list(_ESCAPE.finditer(text))
+        number = 0
+        while number < len(escapes):
+            escape = escapes[number]
+            code = int(escape[1], 16) if escape[1] else 0
+            following = escapes[number + 1] if number + 1 < len(escapes) else None
+            low = int(following[1], 16) if following and following[1] and following.start() == escape.end() else 0
+            if 0xD800 <= code < 0xDC00 and 0xDC00 <= low < 0xE000:
+                number += 2
+                continue
+            if 0xD800 <= code < 0xE000:
+                result += [text[done : escape.start()], self.mark, escape[1]]
+                done = escape.end()
+            number += 1
+        return b"".join([*result, text[done:]])
+
+    def restored(self, text: bytes) -> bytes:
+        """The written text with the escapes in their place again."""
+        return re.sub(re.escape(self.mark) + rb"([0-9a-fA-F]{4})", rb"\\u\1", text)
+
+    def paths(self) -> list[str]:
+        """Where the surrogates stand."""
+        return list(_holding(msgspec.json.decode(self.text), self.mark.decode(), ""))
+
+
+def _holding(value: Any, mark: str, path: str) -> Any:
+    if isinstance(value, str):
+        if mark in value:
+            yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _holding(item, mark, f"{path}/{key.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _holding(item, mark, f"{path}/{number}")
+
+
+def shield(text: bytes) -> Shield | None:
+    """Stand-ins for the lone surrogates of a text, or None where there are none."""
+    if b"\\ud" not in text and b"\\uD" not in text:
+        return None
+    shielded = Shield(text)
+    return shielded if shielded.text != text else None
