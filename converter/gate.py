@@ -1,0 +1,300 @@
+"""The replay gate: verdicts on calls, pairing of calls and outputs, and the limits of the released schema.
+
+It runs over the value that is about to be encoded, not over the source and not inside the mapping: what it lets through
+is what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from converter import chat, responses
+from converter.options import Options
+from converter.outcome import Account, Verdict
+from converter.schemas import parse_verdict, tool_schema
+from converter.settings import TOOL_NAME
+from converter.tools import Schemas
+
+CALL_ID_LIMIT: Final = 64
+TEXT_LIMIT: Final = 10_485_760
+IMAGE_LIMIT: Final = 20_971_520
+FILE_LIMIT: Final = 33_554_432
+
+Where = Callable[[Any, str], str]
+"""From the position of an item (or of a message and its call) and a field's name to a pointer into the source."""
+
+
+def replay_gate(item: dict[str, Any], schema: dict[str, Any] | bool | None) -> Verdict:
+    """The verdict on one item, as parsed from JSON: the first that holds, in the order of `Verdict`.
+
+    ``schema`` is the tool's JSON Schema (draft 2020-12 unless its ``$schema`` says otherwise), or None where none is
+    known: then the other checks run. Raises `ValueError` where the schema cannot be used: it is invalid, or refers to
+    something outside itself, which is never fetched.
+    """
+    kind = item.get("type")
+    if not isinstance(kind, str) or ":" in kind:
+        return Verdict.NAMESPACED
+    if kind != "function_call":
+        return Verdict.NOT_FUNCTION_CALL
+    if item.get("status") != "completed":
+        return Verdict.STATUS
+    arguments = item.get("arguments")
+    if not isinstance(arguments, str):
+        return Verdict.ARGUMENTS_TYPE
+    if schema is None:
+        return parse_verdict(arguments)
+    checked = tool_schema(msgspec.json.encode(schema))
+    if checked.problem:
+        raise ValueError(f"the schema cannot be used: {checked.problem}")
+    return checked.verdict(arguments)
+
+
+class Gate:
+    """One record at the gate: the schemas of its tools, and where to say what is found.
+
+    ``given`` are the schemas of ``--tools``: they go before the record's own, tool by tool.
+    """
+
+    __slots__ = ("account", "allowed", "answered", "given", "mark", "opened", "options", "own", "premature", "where")
+
+    def __init__(
+        self,
+        given: Schemas,
+        own: Schemas,
+        allowed: frozenset[str] | None,
+        options: Options,
+        account: Account,
+        where: Where,
+    ) -> None:
+        self.given = given
+        self.own = own
+        self.allowed = allowed
+        self.options = options
+        self.account = account
+        self.where = where
+        self.opened: dict[str, Any] = {}
+        self.answered: set[str] = set()
+        self.premature: dict[str, list[Any]] = {}
+        self.mark: Any = -1
+
+    # -------------------------------------------------------- verdicts
+
+    def call(self, name: str, arguments: str, status: Any, key: Any) -> None:
+        """Judge one call. A faulty call still counts for pairing, so that one fault is reported once."""
+        schemas = self.given.get(name) or self.own.get(name)
+        if status != "completed":
+            self._refuse_status(key)
+        elif schemas is None or schemas[0].problem:
+            self._without_schema(name, arguments, schemas, key)
+        else:
+            for schema in schemas:
+                verdict = schema.verdict(arguments)
+                if verdict is not Verdict.OK:
+                    self._refuse_arguments(verdict, schema.fault(arguments), arguments, key)
+                    break
+        if arguments[:1] != "{" and arguments.strip()[:1] != "{" and parse_verdict(arguments) is Verdict.OK:
+            self.account.notice("odd", self.where(key, "arguments"), "arguments that are JSON but not an object")
+        if self.allowed is not None and name not in self.allowed:
+            self.account.notice("odd", self.where(key, "name"), "a call to a tool that allowed_tools leaves out")
+
+    def _refuse_status(self, key: Any) -> None:
+        self.account.refuse(
+            "status",
+            self.where(key, "status"),
+            "the call is not completed, so nothing may be run with its arguments "
+            "(--allow status writes it all the same)",
+        )
+
+    def _without_schema(self, name: str, arguments: str, schemas: Any, key: Any) -> None:
+        verdict = parse_verdict(arguments)
+        if verdict is not Verdict.OK:
+            self._refuse_arguments(verdict, "the arguments are not one JSON text", arguments, key)
+        if schemas is not None:
+            self.account.refuse(
+                "invalid_tool_schema",
+                self.where(key, "name"),
+                f"the called tool's schema cannot be used: {schemas[0].problem} (--tools gives another)",
+            )
+        elif self.options.require_schema:
+            self.account.refuse(
+                "schema_missing", self.where(key, "name"), "no schema is known for the called tool (--tools gives one)"
+            )
+        else:
+            self.account.notice("unchecked", self.where(key, "arguments"), name)
+
+    def _refuse_arguments(self, verdict: Verdict, sentence: str, arguments: str, key: Any) -> None:
+        if verdict is Verdict.ARGUMENTS_PARSE and not arguments:
+            sentence = 'the arguments are empty (--repair empty-arguments writes "{}")'
+        elif verdict is Verdict.ARGUMENTS_PARSE and "}{" in arguments:
+            sentence += "; several objects are glued, as some stream recorders do with parallel calls"
+        self.account.refuse(verdict.value, self.where(key, "arguments"), sentence)
+
+    # -------------------------------------------------------- pairing
+
+    def ask(self, call_id: str, key: Any) -> None:
+        """A call waits for its output."""
+        if call_id in self.premature:
+            for early in self.premature.pop(call_id):
+                self.account.refuse("early_output", self.where(early, ""), "the output stands before its call")
+            self.answered.add(call_id)
+            return
+        if call_id in self.opened:
+            self.account.refuse(
+                "ambiguous_call_id",
+                self.where(key, "call_id"),
+                f"two calls are open at once with one id, the other at {self.where(self.opened[call_id], '')}, "
+                "so their outputs cannot be told apart (--repair rename-call-ids makes them unique)",
+            )
+            return
+        if call_id in self.answered:
+            self.account.notice("reused_call_id", self.where(key, "call_id"))
+            self.answered.discard(call_id)
+        self.opened[call_id] = key
+
+    def answer(self, call_id: str, key: Any) -> None:
+        """An output answers the nearest earlier unanswered call with its id."""
+        if self.opened.pop(call_id, None) is not None:
+            self.answered.add(call_id)
+        elif call_id in self.answered:
+            self.account.refuse(
+                "duplicate_output", self.where(key, ""), "a second output for a call that is already answered"
+            )
+        else:
+            self.premature.setdefault(call_id, []).append(key)
+
+    def close(self, *, orphans_legal: bool = False, answer: bool = False) -> None:
+        """Say of what is left open: outputs without a call, calls without an output."""
+        if not orphans_legal:
+            for keys in self.premature.values():
+                for key in keys:
+                    self.account.refuse("orphan_output", self.where(key, ""), self._orphan())
+        if answer:
+            return
+        for key in self.opened.values():
+            if _position(key) < self.mark:
+                self.account.refuse(
+                    "unanswered_call",
+                    self.where(key, ""),
+                    "the call is never answered although the conversation goes on "
+                    "(--repair drop-orphans leaves it out)",
+                )
+            else:
+                self.account.notice("open_call", self.where(key, ""))
+
+    def _orphan(self) -> str:
+        near = ""
+        if len(self.opened) == 1:
+            near = f"; the only open call is at {self.where(next(iter(self.opened.values())), '')}"
+        return f"no call in the record bears the id of this output{near} (--repair drop-orphans leaves it out)"
+
+
+def _position(key: Any) -> int:
+    position: int = key[0] if isinstance(key, tuple) else key
+    return position
+
+
+_CALLS: Final = (responses.FunctionCall, responses.CustomToolCall)
+_OUTPUTS: Final = (responses.FunctionCallOutput, responses.CustomToolCallOutput)
+
+
+def check_items(items: list[Any], gate: Gate, turns: Iterable[int] = ()) -> None:
+    """Gate the items of a request, an item list or a response.
+
+    A user message begins a later turn for every call before it. A call or an assistant message does so only behind an
+    output: without one it still belongs to the turn of the calls before it. ``turns`` are positions at which a turn
+    begins all the same, as the source knew.
+    """
+    last_output = -1
+    for key, item in enumerate(items):
+        cls = type(item)
+        if cls is responses.FunctionCall:
+            gate.mark = max(gate.mark, last_output)
+            gate.call(item.name, item.arguments, item.status, key)
+            gate.ask(item.call_id, key)
+            if not 0 < len(item.call_id) <= CALL_ID_LIMIT or not TOOL_NAME.fullmatch(item.name):
+                _limits(item, key, gate)
+        elif cls is responses.FunctionCallOutput:
+            last_output = key
+            gate.answer(item.call_id, key)
+        elif cls is responses.Message:
+            if item.role == "user":
+                gate.mark = key
+            elif item.role == "assistant":
+                gate.mark = max(gate.mark, last_output)
+        elif cls is responses.CustomToolCall:
+            gate.mark = max(gate.mark, last_output)
+            gate.ask(item.call_id, key)
+        elif cls is responses.CustomToolCallOutput:
+            last_output = key
+            gate.answer(item.call_id, key)
+    for position in turns:
+        gate.mark = max(gate.mark, position)
+
+
+def _limits(item: responses.FunctionCall, key: Any, gate: Gate) -> None:
+    if not 0 < len(item.call_id) <= CALL_ID_LIMIT:
+        gate.account.refuse(
+            "limit",
+            gate.where(key, "call_id"),
+            f"a call id of {len(item.call_id)} characters, expected 1 to {CALL_ID_LIMIT} "
+            "(--repair rename-call-ids shortens it on call and output alike)",
+        )
+    if not TOOL_NAME.fullmatch(item.name):
+        gate.account.refuse("limit", gate.where(key, "name"), "a tool name outside ^[a-zA-Z0-9_-]{1,64}$")
+
+
+def check_messages(messages: list[Any], gate: Gate) -> None:
+    """Gate the messages of a request, a message list or a completion: a ``tool_calls`` entry counts as a call."""
+    for at, message in enumerate(messages):
+        cls = type(message)
+        if cls is chat.AssistantMessage:
+            gate.mark = at
+            for number, call in enumerate(message.tool_calls or ()):
+                key = (at, number)
+                if type(call) is chat.FunctionToolCall:
+                    function = call.function
+                    gate.call(function.name, function.arguments, "completed", key)
+                    if not TOOL_NAME.fullmatch(function.name):
+                        gate.account.refuse(
+                            "limit", gate.where(key, "name"), "a tool name outside ^[a-zA-Z0-9_-]{1,64}$"
+                        )
+                gate.ask(call.id, key)
+            if message.function_call:
+                _legacy_call(message.function_call, at, gate)
+        elif cls is chat.ToolMessage:
+            gate.answer(message.tool_call_id, (at, -1))
+        elif cls is chat.UserMessage:
+            gate.mark = at
+        elif cls is chat.FunctionMessage:
+            gate.answer(f"function:{message.name}", (at, -1))
+
+
+def _legacy_call(call: chat.Function, at: int, gate: Gate) -> None:
+    """A legacy call has no id: its output finds it by name."""
+    gate.call(call.name, call.arguments, "completed", (at, -1))
+    gate.ask(f"function:{call.name}", (at, -1))
+
+
+def check_texts(items: list[Any], gate: Gate) -> None:
+    """Hold texts against the released schema's longest. Only a record larger than the limit can hold such a text."""
+    for key, item in enumerate(items):
+        for name in ("content", "output"):
+            content = getattr(item, name, None)
+            for part in content if isinstance(content, list) else [content]:
+                if _too_long(part):
+                    gate.account.refuse(
+                        "limit", gate.where(key, ""), f"a text longer than the specification's {TEXT_LIMIT} characters"
+                    )
+
+
+def _too_long(part: Any) -> bool:
+    if isinstance(part, str):
+        return len(part) > TEXT_LIMIT
+    limits = {"text": TEXT_LIMIT, "refusal": TEXT_LIMIT, "image_url": IMAGE_LIMIT, "file_data": FILE_LIMIT}
+    return any(
+        isinstance(value := getattr(part, name, UNSET), str) and len(value) > limit for name, limit in limits.items()
+    )

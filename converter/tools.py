@@ -1,0 +1,260 @@
+"""Tool definitions: from one envelope to the other, and the schemas that the gate needs.
+
+A log repeats the same ``tools`` in every request, so what was made of the same bytes is found again (bounded).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from converter import chat, habits, responses
+from converter.options import Options, Verb
+from converter.outcome import Account, Notice, Reason, Refused
+from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy
+from converter.schemas import ToolSchema, strict_qualifies, tool_schema
+from converter.settings import TOOL_NAME
+
+Schemas: TypeAlias = "dict[str, tuple[ToolSchema, ...]]"
+"""A tool's schemas by its name: one, or several where a record defines a name twice (then a call must satisfy all)."""
+
+
+class Tools(Struct, frozen=True):
+    """What one ``tools`` array becomes: the target's array, the schemas, and what is to be said of it."""
+
+    written: Raw | UnsetType
+    schemas: Schemas
+    notices: list[Notice]
+    reasons: list[Reason]
+
+
+NONE: Final = Tools(UNSET, {}, [], [])
+
+
+def joined(first: Tools, second: Tools) -> Tools:
+    """Both arrays of a record that has ``tools`` and the legacy ``functions``."""
+    both = [bytes(one.written)[1:-1] for one in (first, second) if one.written is not UNSET]
+    return Tools(
+        Raw(b"[" + b",".join(both) + b"]") if both else UNSET,
+        {**second.schemas, **first.schemas},
+        [*first.notices, *second.notices],
+        [*first.reasons, *second.reasons],
+    )
+
+
+class Toolbox:
+    """Converts ``tools`` arrays in one direction, and remembers them by their bytes."""
+
+    def __init__(self, verb: Verb, options: Options) -> None:
+        self.options = options
+        self.convert = _CONVERT[verb]
+        self.remembered: dict[tuple[str, bytes], Tools] = {}
+
+    def of(self, raw: Raw | UnsetType, name: str = "tools") -> Tools:
+        """What the array under this name (``tools`` or the legacy ``functions``) becomes."""
+        if raw is UNSET:
+            return NONE
+        key = (name, bytes(raw))
+        tools = self.remembered.get(key)
+        if tools is None:
+            if len(self.remembered) >= REMEMBERED:
+                self.remembered.clear()
+            tools = self.remembered[key] = self._made(raw, name)
+        return tools
+
+    def _made(self, raw: Raw, name: str) -> Tools:
+        if kind(raw) == "null":
+            return NONE
+        account = Account(self.options.allow)
+        try:
+            written, schemas = self.convert(raw, f"/{name}", account, self.options)
+        except Refused:
+            written, schemas = [], {}
+        return Tools(Raw(encode(written)) if written else UNSET, schemas, account.notices(), account.reasons)
+
+
+REMEMBERED: Final = 512
+
+
+def given(tools: Any) -> Schemas:
+    """The schemas that the user gave: definitions of either envelope in a list, or ``{name: schema}``.
+
+    Raises `ValueError` where a definition has no name or a schema is no usable JSON Schema.
+    """
+    if tools is None:
+        return {}
+    pairs: list[tuple[str, Any]] = []
+    if isinstance(tools, dict) and not isinstance(tools.get("tools"), list):
+        pairs = list(tools.items())
+    else:
+        for definition in tools["tools"] if isinstance(tools, dict) else tools:
+            body = definition.get("function", definition) if isinstance(definition, dict) else {}
+            if isinstance(body, dict) and isinstance(body.get("name"), str):
+                pairs.append((body["name"], body.get("parameters")))
+            elif not (isinstance(definition, dict) and definition.get("type", "function") != "function"):
+                raise ValueError("a tool definition without a name; expected function tools of either envelope")
+    schemas: Schemas = {}
+    for name, schema in pairs:
+        if schema is None:
+            continue
+        if not isinstance(schema, (dict, bool)):
+            raise ValueError(f"the schema of tool {name} is neither an object nor a boolean")
+        made = tool_schema(msgspec.json.encode(schema))
+        if made.problem:
+            raise ValueError(f"the schema of tool {name} cannot be used: {made.problem}")
+        schemas[name] = (made,)
+    return schemas
+
+
+def schemas_of(raw: Raw | UnsetType) -> Schemas:
+    """The schemas in a ``tools`` array of either envelope, whatever else it holds."""
+    schemas: Schemas = {}
+    if raw is UNSET or kind(raw) != "an array":
+        return schemas
+    for element in elements_of(raw):
+        members = members_of(element) if kind(element) == "an object" else {}
+        body = members.get("function")
+        if body is not None and kind(body) == "an object":
+            members = members_of(body)
+        _remember(schemas, text_of(members.get("name")), members.get("parameters", UNSET))
+    return schemas
+
+
+def _remember(schemas: Schemas, name: str | None, parameters: Raw | UnsetType) -> ToolSchema | None:
+    if name is None or parameters is UNSET or kind(parameters) not in ("an object", "a boolean"):
+        return None
+    made = tool_schema(bytes(parameters))
+    before = schemas.get(name, ())
+    if made not in before:
+        schemas[name] = (*before, made)
+    return made
+
+
+def _decoded(raw: Raw, type_: Any, tables: Tables, path: str, account: Account, options: Options) -> list[Any]:
+    """The definitions as structs; what the strict decoder refuses is read with an account of what is left out."""
+    try:
+        decoded: list[Any] = msgspec.json.decode(raw, type=type_)
+    except msgspec.DecodeError:
+        reading = Reading(account, options, tables)
+        text = tidy(raw, type_, path, reading)
+        if account.reasons or text is None:
+            raise Refused(account.reasons) from None
+        account.shifts = reading.shifts
+        decoded = msgspec.json.decode(text, type=type_)
+    return decoded
+
+
+def _usable_name(name: str, path: str, account: Account) -> None:
+    if not TOOL_NAME.fullmatch(name):
+        account.refuse(
+            "limit", path, "a tool name outside ^[a-zA-Z0-9_-]{1,64}$ (rename the tool and its calls before converting)"
+        )
+
+
+def _schema(schemas: Schemas, name: str, parameters: Raw | UnsetType, path: str, account: Account) -> None:
+    made = _remember(schemas, name, parameters)
+    if made is not None and made.problem:
+        account.notice("odd", path, f"no usable JSON Schema: {made.problem}")
+
+
+def _parameters(raw: Raw | UnsetType, path: str, account: Account) -> Raw | UnsetType:
+    if raw is UNSET or kind(raw) == "null":
+        return UNSET
+    if kind(raw) != "an object":
+        account.refuse("wrong_type", path, f"{kind(raw)}, expected a JSON Schema object")
+    return raw
+
+
+def _text(value: str | UnsetType | None) -> str | UnsetType:
+    return UNSET if value is None else value
+
+
+def _from_chat(raw: Raw, path: str, account: Account, options: Options) -> tuple[Any, Schemas]:
+    legacy = path == "/functions"
+    type_ = list[chat.FunctionDefinition] if legacy else list[chat.Tool]
+    written: list[Any] = []
+    schemas: Schemas = {}
+    for position, tool in enumerate(_decoded(raw, type_, habits.CHAT, path, account, options)):
+        place = f"{path}/{position}"
+        if isinstance(tool, chat.CustomTool):
+            if options.target == "openai":
+                custom = tool.custom
+                written.append(
+                    responses.CustomTool(custom.name, _text(custom.description), _flat_format(custom.format))
+                )
+            else:
+                account.refuse(
+                    "unsupported_tool",
+                    place,
+                    "a custom tool, which Open Responses does not have (--target openai keeps it)",
+                )
+            continue
+        body = tool if legacy else tool.function
+        inner = place if legacy else f"{place}/function"
+        _usable_name(body.name, f"{inner}/name", account)
+        parameters = _parameters(body.parameters, f"{inner}/parameters", account)
+        _schema(schemas, body.name, parameters, f"{inner}/parameters", account)
+        strict = body.strict if isinstance(body.strict, bool) else False
+        written.append(responses.FunctionTool(body.name, _text(body.description), parameters, strict))
+    return written, schemas
+
+
+def _from_responses(raw: Raw, path: str, account: Account, options: Options) -> tuple[Any, Schemas]:
+    written: list[Any] = []
+    schemas: Schemas = {}
+    for position, tool in enumerate(_decoded(raw, list[responses.Tool], habits.RESPONSES, path, account, options)):
+        place = f"{path}/{position}"
+        if isinstance(tool, responses.CustomTool):
+            nested = _nested_format(tool.format)
+            written.append(chat.CustomTool(chat.CustomDefinition(tool.name, _text(tool.description), nested)))
+            continue
+        _usable_name(tool.name, f"{place}/name", account)
+        parameters = _parameters(tool.parameters, f"{place}/parameters", account)
+        _schema(schemas, tool.name, parameters, f"{place}/parameters", account)
+        strict = _chat_strict(tool.strict, parameters, place, account)
+        written.append(
+            chat.FunctionTool(chat.FunctionDefinition(tool.name, _text(tool.description), parameters, strict))
+        )
+    return written, schemas
+
+
+def _chat_strict(
+    strict: bool | UnsetType | None, parameters: Raw | UnsetType, path: str, account: Account
+) -> bool | UnsetType:
+    """Chat's default is false. Here, absent means strict wherever the schema qualifies."""
+    if isinstance(strict, bool):
+        return strict or UNSET
+    if parameters is not UNSET and strict_qualifies(bytes(parameters)):
+        account.notice("filled", path, "strict: absent means strict in Responses where the schema qualifies")
+        return True
+    return UNSET
+
+
+def _flat_format(raw: Raw | UnsetType) -> Raw | UnsetType:
+    """Chat nests a grammar (``{"type", "grammar": {"definition", "syntax"}}``), Responses does not."""
+    if raw is UNSET or kind(raw) != "an object":
+        return UNSET
+    members = members_of(raw)
+    grammar = members.pop("grammar", None)
+    if grammar is None or kind(grammar) != "an object":
+        return raw
+    return Raw(encode({**members, **members_of(grammar)}))
+
+
+def _nested_format(raw: Raw | UnsetType) -> Raw | UnsetType:
+    if raw is UNSET or kind(raw) != "an object":
+        return UNSET
+    members = members_of(raw)
+    if text_of(members.get("type")) != "grammar":
+        return raw
+    grammar = {key: members.pop(key) for key in ("definition", "syntax") if key in members}
+    return Raw(encode({**members, "grammar": grammar}))
+
+
+_CONVERT: Final[dict[str, Callable[[Raw, str, Account, Options], tuple[Any, Schemas]]]] = {
+    "to-responses": _from_chat,
+    "to-chat": _from_responses,
+}
