@@ -1,0 +1,219 @@
+"""A Chat completion becomes a response resource: one choice, its message as the output, and the 31 required fields."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import UNSET, Raw
+
+from converter import chat, ids, into_responses, reasoning, responses, usage
+from converter.outcome import Account
+from converter.reading import elements_of, kind, members_of, says_nothing
+
+NULL: Final = Raw(b"null")
+
+
+FINISHED: Final = frozenset({"stop", "tool_calls", "function_call"})
+INCOMPLETE: Final = {
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "content_filter": "content_filter",
+}
+FAILED: Final = frozenset({"error", "abort", "aborted", "cancelled", "insufficient_system_resource"})
+
+ECHO_DEFAULTS: Final[dict[str, Any]] = {
+    "previous_response_id": NULL,
+    "instructions": NULL,
+    "error": NULL,
+    "tools": Raw(b"[]"),
+    "tool_choice": Raw(b'"auto"'),
+    "truncation": Raw(b'"disabled"'),
+    "parallel_tool_calls": Raw(b"true"),
+    "text": Raw(b'{"format":{"type":"text"}}'),
+    "top_p": Raw(b"1"),
+    "presence_penalty": Raw(b"0"),
+    "frequency_penalty": Raw(b"0"),
+    "top_logprobs": Raw(b"0"),
+    "temperature": Raw(b"1"),
+    "reasoning": NULL,
+    "max_output_tokens": NULL,
+    "max_tool_calls": NULL,
+    "store": Raw(b"false"),
+    "background": Raw(b"false"),
+    "service_tier": Raw(b'"default"'),
+    "metadata": Raw(b"{}"),
+    "safety_identifier": NULL,
+    "prompt_cache_key": NULL,
+}
+"""What a response resource says of its request where the request is not known. These are Chat's defaults."""
+
+
+def completion(
+    body: chat.Completion, seed: bytes, context: into_responses.Context, echo: dict[str, Any]
+) -> tuple[responses.Response, chat.AssistantMessage] | None:
+    """An answer becomes a response resource with one choice's message as its output.
+
+    ``seed`` stands for the record where it has no id; ``echo`` holds what its request said, where that is known.
+    """
+    chosen = _chosen(body, context)
+    if chosen is None:
+        return None
+    at, choice = chosen
+    context.root = f"/choices/{at}/message"
+    account = context.account
+    status, reason = _status(choice, f"/choices/{at}/finish_reason", account)
+    identity = ids.suffix(body.id, ("chatcmpl-", "resp_")) if body.id else ids.digest(seed.decode("utf-8", "replace"))
+    output = _output(choice, at, identity, context)
+    _finish(output, status)
+    _odd_finish(choice, output, f"/choices/{at}/finish_reason", account)
+    _answer_extras(body, account)
+    created = ids.seconds(body.created, "/created", account)
+    if not body.model:
+        account.notice("filled", "/model", "model: the completion names none")
+    fields = {**ECHO_DEFAULTS, **echo}
+    for name in ("service_tier", "metadata"):
+        value = getattr(body, name)
+        if value is not UNSET and kind(value) == ("a string" if name == "service_tier" else "an object"):
+            fields[name] = value
+    response = responses.Response(
+        id=f"resp_{identity}",
+        object="response",
+        created_at=created,
+        completed_at=NULL,
+        status=status,
+        incomplete_details=responses.IncompleteDetails(reason) if reason else None,
+        model=body.model or "",
+        output=output,
+        usage=usage.into_responses(body.usage, account),
+        **fields,
+    )
+    return response, choice.message
+
+
+def _chosen(body: chat.Completion, context: into_responses.Context) -> tuple[int, chat.Choice] | None:
+    """The choice to convert: the only one, or the one with the index that the user named."""
+    choices, wanted = body.choices, context.options.choice
+    if not choices:
+        context.account.refuse("not_finished", "/choices", "an answer without a choice")
+        return None
+    if len(choices) == 1 and wanted is None:
+        return 0, choices[0]
+    if wanted is None:
+        context.account.refuse(
+            "several_choices",
+            "/choices",
+            f"{len(choices)} choices; a response holds one answer (--choice N picks one by its index)",
+        )
+        return None
+    for at, choice in enumerate(choices):
+        if (choice.index if isinstance(choice.index, int) else at) == wanted:
+            for other in range(len(choices)):
+                if other != at:
+                    context.account.notice("dropped", f"/choices/{other}", "a choice that was not picked")
+            return at, choice
+    context.account.refuse("several_choices", "/choices", f"no choice has the index {wanted} (--choice)")
+    return None
+
+
+def _status(choice: chat.Choice, path: str, account: Account) -> tuple[str, str | None]:
+    finish = choice.finish_reason
+    if not finish:
+        account.notice("filled", path, "no finish_reason: read as completed")
+    elif finish in INCOMPLETE:
+        return "incomplete", INCOMPLETE[finish]
+    elif finish in FAILED:
+        account.refuse("not_finished", path, "the answer ended in an error, so it is no whole answer")
+    elif finish not in FINISHED:
+        account.notice("odd", path, "an unknown finish_reason, read as completed")
+    return "completed", None
+
+
+def _output(choice: chat.Choice, at: int, identity: str, context: into_responses.Context) -> into_responses.Items:
+    message = choice.message
+    place = f"/choices/{at}/message"
+    items = reasoning.in_answer(message, place, identity, context.account)
+    extras = into_responses.assistant_extras(message)
+    context.drop(message, into_responses.ASSISTANT_EXTRAS, extras[:5], -1)
+    parts = into_responses.spoken_parts(message.content or "", message.annotations or None, -1, context)
+    if message.refusal:
+        parts.append(responses.Refusal(message.refusal))
+    for part in parts:
+        if type(part) is responses.OutputText and not part.annotations:
+            part.annotations = []
+    _logprobs(choice, parts, f"/choices/{at}/logprobs", context)
+    if parts:
+        items.append(responses.OutputMessage(f"msg_{identity}", "completed", "assistant", parts))
+    for number, call in enumerate(message.tool_calls or []):
+        into_responses.TOOL_CALL_BY_TYPE[type(call)](call, f"/tool_calls/{number}", -1, items, context)
+    if message.function_call:
+        into_responses.legacy_call(message.function_call, -1, items, context)
+    return items
+
+
+def _finish(output: into_responses.Items, status: str) -> None:
+    """Only the last item of an incomplete response is incomplete (specification, item lifecycle)."""
+    if status == "incomplete" and output and not isinstance(output[-1], responses.OutputReasoning):
+        output[-1].status = "incomplete"
+
+
+def _odd_finish(choice: chat.Choice, output: into_responses.Items, path: str, account: Account) -> None:
+    called = any(type(item) in into_responses.CALLS for item in output)
+    if called and choice.finish_reason == "stop":
+        account.notice("odd", path, "finish_reason stop beside tool calls")
+    elif not called and choice.finish_reason in ("tool_calls", "function_call"):
+        account.notice("odd", path, f"finish_reason {choice.finish_reason} without a call")
+
+
+def _answer_extras(body: chat.Completion, account: Account) -> None:
+    for name in ("system_fingerprint", "moderation", "provider", "prompt_filter_results"):
+        value = getattr(body, name)
+        if value is not UNSET and not says_nothing(value):
+            account.notice("dropped", f"/{name}")
+
+
+def _logprobs(choice: chat.Choice, parts: list[Any], path: str, context: into_responses.Context) -> None:
+    """Chat has one list a message, Open Responses one a text part, without null ``bytes``."""
+    if not choice.logprobs:
+        return
+    texts = [part for part in parts if type(part) is responses.OutputText]
+    for name in ("content", "refusal"):
+        value = getattr(choice.logprobs, name)
+        if value is UNSET or says_nothing(value):
+            continue
+        if name == "content" and len(texts) == 1 and kind(value) == "an array":
+            texts[0].logprobs = _token_logprobs(value, f"{path}/{name}", context)
+        else:
+            context.account.notice("dropped", f"{path}/{name}", "no text part of its own")
+
+
+def _token_logprobs(raw: Raw, path: str, context: into_responses.Context) -> Any:
+    entries = [members_of(entry) for entry in elements_of(raw)]
+    if all(_whole(entry) and all(map(_whole_top, elements_of(entry["top_logprobs"]))) for entry in entries):
+        return raw
+    context.account.notice("filled", path, "bytes and top_logprobs: required there, null or absent here")
+    return [
+        {
+            **{key: value for key, value in _filled(entry).items() if key != "top_logprobs"},
+            "top_logprobs": [_filled(members_of(top)) for top in elements_of(entry.get("top_logprobs") or Raw(b"[]"))],
+        }
+        for entry in entries
+    ]
+
+
+def _whole_top(raw: Raw) -> bool:
+    return kind(members_of(raw).get("bytes", NULL)) == "an array"
+
+
+def _whole(entry: dict[str, Raw]) -> bool:
+    return kind(entry.get("bytes", NULL)) == "an array" and kind(entry.get("top_logprobs", NULL)) == "an array"
+
+
+def _filled(entry: dict[str, Raw]) -> dict[str, Any]:
+    return {**entry, "bytes": entry["bytes"] if kind(entry.get("bytes", NULL)) == "an array" else []}
+
+
+def answer_place(
+    output: into_responses.Items, message: chat.AssistantMessage, context: into_responses.Context, key: int, field: str
+) -> str:
+    """The pointer to where an item of `completion` stood."""
+    return into_responses.field_of(into_responses.item_places(message, context.root, output)[key], field)
