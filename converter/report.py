@@ -1,0 +1,317 @@
+"""What a run says besides its data: rejects and notices rows, sums, the report, and standard error."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any, BinaryIO, Final, TextIO
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from converter.files import Source
+from converter.options import REPAIRS
+from converter.outcome import REASONS, Converted, Notice, Reason, Rejected
+
+Outcomes = Iterator[Converted | Rejected]
+
+UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text without control characters: names and keys of a log must not steer a terminal or split a line."""
+    return UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+# ---------------------------------------------------------------- rows
+
+
+class RejectRow(Struct, frozen=True, gc=False):
+    """A line of the rejects file: a refused record, as it stood (a string where it is not JSON)."""
+
+    source: str
+    line: int
+    reasons: list[Reason]
+    record: Raw
+
+
+class NoticeRow(Struct, frozen=True, gc=False):
+    """A line of the notices file: what a reader of a written record must know."""
+
+    source: str
+    line: int
+    code: str
+    paths: list[str]
+    detail: str
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def reject_row(source: str, rejected: Rejected) -> bytes:
+    """A line of the rejects file, with its end."""
+    row = RejectRow(source, rejected.line, rejected.reasons, rejected.raw())
+    try:
+        return _encode(row) + b"\n"
+    except UnicodeEncodeError:  # a key that is a lone surrogate, in a pointer
+        clean = [Reason(each.code, printable(each.path), printable(each.message)) for each in rejected.reasons]
+        return _encode(RejectRow(source, row.line, clean, row.record)) + b"\n"
+
+
+def notice_row(source: str, line: int, notice: Notice) -> bytes:
+    """A line of the notices file, with its end."""
+    row = NoticeRow(source, line, notice.code, notice.paths, notice.detail)
+    try:
+        return _encode(row) + b"\n"
+    except UnicodeEncodeError:
+        clean = [printable(path) for path in notice.paths]
+        return _encode(NoticeRow(source, line, notice.code, clean, printable(notice.detail))) + b"\n"
+
+
+# ---------------------------------------------------------------- sums
+
+DISTINCT: Final = 1000
+"""How many names a sum tells apart: keys can be ids, and memory must not grow with the file. The rest is ``…``."""
+
+
+class Sums(Struct, kw_only=True):
+    """What became of the records of one input.
+
+    ``reasons``, ``notices``, ``unchecked`` (by tool), ``repaired`` (by repair) and ``allowed`` (by reason) count
+    records, so a record with two reasons counts in both; ``dropped`` counts fields, by their path with ``*`` for an
+    array's index.
+    """
+
+    source: str
+    read: int = 0
+    written: int = 0
+    refused: int = 0
+    reasons: dict[str, int] = field(default_factory=Counter)
+    notices: dict[str, int] = field(default_factory=Counter)
+    dropped: dict[str, int] = field(default_factory=Counter)
+    unchecked: dict[str, int] = field(default_factory=Counter)
+    repaired: dict[str, int] = field(default_factory=Counter)
+    allowed: dict[str, int] = field(default_factory=Counter)
+
+    def notice(self, notice: Notice) -> None:
+        """Count one notice, and what it speaks of."""
+        self.notices[notice.code] += 1
+        if of := PARTS.get(notice.code):
+            name, parts = of
+            counts: dict[str, int] = getattr(self, name)
+            for part in parts(notice):
+                counts[part if part in counts or len(counts) < DISTINCT else "…"] += 1
+
+    def reject(self, reasons: list[Reason]) -> None:
+        """Count one refused record."""
+        self.refused += 1
+        for code in {reason.code for reason in reasons}:
+            self.reasons[code] += 1
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """The report of a run: versions, the sums of all inputs (see `Sums`), and of each.
+
+    ``complete`` is false where the run stopped at too many refusals; ``skipped`` names the inputs left out because
+    their output existed already.
+    """
+
+    command: str
+    version: str
+    specification: str
+    seconds: float
+    complete: bool
+    read: int
+    written: int
+    refused: int
+    reasons: dict[str, int]
+    notices: dict[str, int]
+    dropped: dict[str, int]
+    unchecked: dict[str, int]
+    repaired: dict[str, int]
+    allowed: dict[str, int]
+    skipped: list[str]
+    files: list[Sums]
+
+    def json(self) -> bytes:
+        """One JSON object, for a reader."""
+        return msgspec.json.format(_encode(self), indent=2) + b"\n"
+
+
+@lru_cache(maxsize=4096)
+def pattern(path: str) -> str:
+    """A JSON Pointer with ``*`` for its array indexes: ``/messages/3/name`` is ``/messages/*/name``."""
+    return printable(re.sub(r"/\d+(?=/|$)", "/*", path))
+
+
+def _tools(notice: Notice) -> Iterable[str]:
+    return (printable(name) for name in re.split("[,;] ", notice.detail) if name)
+
+
+def _among(names: Iterable[str]) -> Callable[[Notice], set[str]]:
+    known = re.compile("|".join(names))
+    return lambda notice: set(known.findall(notice.detail))
+
+
+PARTS: Final[dict[str, tuple[str, Callable[[Notice], Iterable[str]]]]] = {
+    "dropped": ("dropped", lambda notice: map(pattern, notice.paths)),
+    "unchecked": ("unchecked", _tools),
+    "repaired": ("repaired", _among(REPAIRS)),
+    "allowed": ("allowed", _among(rf"\b{code}(?=: )" for family in REASONS.values() for code in family)),
+}
+"""For the notices that are counted in detail: the sum, and what one notice adds to it."""
+
+
+# ---------------------------------------------------------------- standard error
+
+SHOWN: Final = 20
+TICK: Final = 0.2
+
+
+class Speaker:
+    """Standard error: refusals (the first few), progress where it is a terminal, and the last sentence."""
+
+    def __init__(self, quiet: bool, refusals: bool, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self.quiet = quiet
+        self.refusals = refusals and not quiet
+        self.live = not quiet and self.stream.isatty() and not sys.stdout.isatty()
+        self.shown = self.omitted = 0
+        self.began = self.last = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """One line, over the progress line where there is one."""
+        self.stream.write(f"\r\x1b[K{printable(text)}\n" if self.live else f"{printable(text)}\n")
+
+    def refused(self, source: str, rejected: Rejected) -> None:
+        """The reasons of a refused record, without its content."""
+        if not self.refusals:
+            return
+        room = SHOWN - self.shown
+        for reason in rejected.reasons[:room]:
+            self.say(f"{source}:{rejected.line}: {reason}")
+        self.shown += min(room, len(rejected.reasons))
+        self.omitted += len(rejected.reasons) > room
+
+    def watch(self, outcomes: Outcomes, source: Source, sums: Sums) -> Outcomes:
+        """The same outcomes, with a progress line now and then."""
+        for count, outcome in enumerate(outcomes, 1):
+            if not count & 63 and (now := time.monotonic()) - self.last > TICK:
+                self.last = now
+                self._progress(source, count, sums.refused)
+            yield outcome
+
+    def _progress(self, source: Source, count: int, refused: int) -> None:
+        read = source.counted.count / 1e6
+        share = f" of {source.size / 1e6:,.0f}" if source.size else ""
+        speed = read / (self.last - source.began)
+        line = f"{source.name}: {read:,.0f}{share} MB, {count:,} records, {refused:,} refused, {speed:,.1f} MB/s"
+        self.stream.write(f"\r\x1b[K{printable(line)}")
+        self.stream.flush()
+
+    def finish(self, report: Report) -> None:
+        """What was left unsaid, and the sums."""
+        if self.omitted:
+            self.say(f"… and {self.omitted:,} more refused (--rejects FILE keeps them all)")
+        if not self.quiet:
+            self.say(summary(report))
+
+
+def summary(report: Report) -> str:
+    """The sums in one sentence."""
+    done = "ok" if report.command == "check" else "written"
+    parts = [f"{report.read:,} read", f"{report.written:,} {done}", f"{report.refused:,} refused{_by(report.reasons)}"]
+    if report.notices:
+        parts.append(f"notices{_by(report.notices)}")
+    if report.skipped:
+        parts.append(f"{len(report.skipped):,} skipped")
+    stopped = "" if report.complete else "; stopped early"
+    return f"converter {report.command}: {', '.join(parts)} in {report.seconds:.1f} s{stopped}"
+
+
+def _by(counts: dict[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return f" ({', '.join(f'{name} {count:,}' for name, count in ordered)})" if ordered else ""
+
+
+# ---------------------------------------------------------------- where outcomes go
+
+
+class RefusalLimitError(Exception):
+    """More records were refused than the user bears: what is being written is given up."""
+
+
+class Ledger:
+    """Takes the outcomes of each input: data to the output, rows to their files, sums to the report."""
+
+    def __init__(
+        self, speaker: Speaker, rejects: BinaryIO | None, notices: BinaryIO | None, max_rejects: int | None
+    ) -> None:
+        self.speaker = speaker
+        self.rejects = rejects
+        self.notices = notices
+        self.max_rejects = max_rejects
+        self.files: list[Sums] = []
+
+    @property
+    def read(self) -> int:
+        """How many records were read so far."""
+        return sum(sums.written + sums.refused for sums in self.files)
+
+    def take(self, source: Source, outcomes: Outcomes, write: Callable[[bytes], Any]) -> None:
+        """One input, to its end. Raises `RefusalLimitError`."""
+        sums = Sums(source=source.name)
+        self.files.append(sums)
+        if self.speaker.live:
+            outcomes = self.speaker.watch(outcomes, source, sums)
+        try:
+            for outcome in outcomes:
+                if isinstance(outcome, Converted):
+                    write(outcome.json)
+                    write(b"\n")
+                    sums.written += 1
+                    if outcome.notices:
+                        self._note(outcome, sums)
+                else:
+                    self._refuse(outcome, sums)
+        finally:
+            sums.read = sums.written + sums.refused
+
+    def report(self, command: str, seconds: float, complete: bool, skipped: list[str]) -> Report:
+        """The sums of all inputs."""
+        from converter import SPECIFICATION, __version__
+
+        nothing = Sums(source="")
+        totals: dict[str, Any] = {
+            name: sum((getattr(sums, name) for sums in self.files), start=getattr(nothing, name))
+            for name in Sums.__struct_fields__
+            if name != "source"
+        }
+        return Report(
+            command=command,
+            version=__version__,
+            specification=SPECIFICATION,
+            seconds=round(seconds, 3),
+            complete=complete,
+            skipped=skipped,
+            files=self.files,
+            **totals,
+        )
+
+    def _note(self, outcome: Converted, sums: Sums) -> None:
+        for notice in outcome.notices:
+            sums.notice(notice)
+            if self.notices:
+                self.notices.write(notice_row(sums.source, outcome.line, notice))
+
+    def _refuse(self, outcome: Rejected, sums: Sums) -> None:
+        sums.reject(outcome.reasons)
+        if self.rejects:
+            self.rejects.write(reject_row(sums.source, outcome))
+        self.speaker.refused(sums.source, outcome)
+        if self.max_rejects is not None and sum(each.refused for each in self.files) > self.max_rejects:
+            raise RefusalLimitError
