@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 import click
 from msgspec import Struct
 
-from converter.files import MAX_LINE_BYTES, STANDARD, Lines, opened, records, renamed_into, written
+from converter.files import STANDARD, opened, renamed_into, written
 from converter.options import REPAIRS, Options
 from converter.outcome import ALLOWABLE, Converted, Reason, Rejected
+from converter.records import MAX_LINE_BYTES, Lines, records
 
 if TYPE_CHECKING:
     from converter.report import Ledger

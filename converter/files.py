@@ -1,37 +1,16 @@
-"""Lines in, lines out: open, decompress, cut into records; write aside and rename.
-
-A record is the text of one JSON value, with the number of the line on which it starts. Four forms of a file are known:
-
-- ``lines``: one record a line. Only LF ends a line; memory does not grow with the file.
-- ``values``: values over several lines (pretty-printed), one behind the other; a value that is an array of records
-  counts as its elements. One value is held at a time.
-- ``sse``: server-sent events; a stream ends with its ``data: [DONE]``, and is given as one JSON string.
-- ``session``: an agent's log of one session, whose lines are one conversation; given as the array of its lines.
-"""
+"""Lines in, lines out: open and decompress, write aside and rename."""
 
 from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import chain
 from stat import S_ISREG
 from typing import Any, BinaryIO, Final, NamedTuple
 
-import msgspec
-from msgspec import Raw
-
-FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a decoder raises for a text that is no JSON."""
-
-Lines = Iterator[tuple[int, bytes | None]]
-"""Line numbers, from 1, and texts; None where the text is longer than the limit and was skipped."""
-
-MAX_LINE_BYTES: Final = 256 << 20
 STANDARD: Final = "-"
 BUFFER: Final = 1 << 18
 STREAM_SUFFIXES: Final = (".sse", ".txt")
@@ -86,7 +65,7 @@ CODECS: Final = {
 }
 
 
-def _suffixes(name: str) -> tuple[str, str, str]:
+def suffixes(name: str) -> tuple[str, str, str]:
     """A name in three: ``a/log.sse.gz`` is ``a/log``, ``.sse``, ``.gz``."""
     plain, compression = os.path.splitext(name)
     if compression.lower() not in CODECS:
@@ -155,292 +134,11 @@ def _codec(name: str, stream: io.BufferedReader[Any]) -> Codec | None:
     for codec in CODECS.values():
         if start.startswith(codec.magic):
             return codec
-    suffix = _suffixes(name)[2]
+    suffix = suffixes(name)[2]
     if suffix:
         # An empty or overwritten archive read as text would be a short result without a word.
         raise OSError(f"{name}: the name says {suffix}, but the file does not start as one; rename it if it is text")
     return None
-
-
-# ---------------------------------------------------------------- records
-
-
-def records(source: Source, form: str = "auto", limit: int = MAX_LINE_BYTES) -> Lines:
-    """The records of an input, in order. ``form`` is a name of `FORMS`, or ``auto``: found by looking at the start.
-
-    A line longer than ``limit`` bytes is skipped without being held, and given as None.
-    """
-    lines = _lines(source, limit)
-    if form == "auto":
-        form, head = _look(source.name, lines)
-        lines = chain(head, lines)
-    return FORMS[form](lines)
-
-
-def _lines(source: Source, limit: int) -> Lines:
-    """Physical lines with their ends, without a byte order mark."""
-    stream, number = source.stream, 0
-    try:
-        if stream.peek(3).startswith(b"\xef\xbb\xbf"):
-            stream.read(3)
-        while raw := stream.readline(limit + 2):
-            number += 1
-            if len(raw) > limit and len(raw.rstrip(b"\r\n")) > limit:
-                while not raw.endswith(b"\n") and (raw := stream.readline(BUFFER)):
-                    pass
-                yield number, None
-            else:
-                yield number, raw
-    except Exception as fault:
-        # Each codec has its own exceptions for data that is damaged or cut, EOFError first of all.
-        if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno):
-            raise
-        raise OSError(f"{source.name}: damaged or cut compressed data at line {number + 1} ({fault})") from fault
-
-
-def _line_records(lines: Lines) -> Lines:
-    for number, raw in lines:
-        if raw is None:
-            yield number, None
-        elif not raw.isspace():
-            yield number, raw.rstrip(b"\r\n")
-
-
-def _value_records(lines: Lines) -> Lines:
-    held: list[bytes] = []
-    start = depth = 0
-    for number, raw in lines:
-        if not held:
-            start, depth = number, 0
-            if raw is not None and raw.isspace():
-                continue
-        if raw is None:
-            held.clear()
-            yield start, None
-            continue
-        held.append(raw)
-        depth += _depth(raw)
-        if depth <= 0:
-            text = b"".join(held)
-            held.clear()
-            yield from _split(start, text)
-    if held:
-        yield from _split(start, b"".join(held))
-
-
-def _split(start: int, text: bytes) -> Lines:
-    """The elements of an array of records, each with the line on which it starts; anything else as it stands."""
-    if not _holds_records(text):
-        yield start, text.rstrip(b"\r\n")
-        return
-    seen = 0
-    for at, element in _elements(text):
-        start += text.count(b"\n", seen, at)
-        seen = at
-        yield start, element
-
-
-def _stream_records(lines: Lines) -> Lines:
-    held: list[bytes] = []
-    start = 0
-    for number, raw in lines:
-        if raw is None:
-            held.clear()
-            yield number, None
-        elif held or not raw.isspace():
-            start = start if held else number
-            held.append(raw)
-            if raw.strip() in (b"data: [DONE]", b"data:[DONE]"):
-                yield start, _quoted(b"".join(held))
-                held.clear()
-    if held:
-        yield start, _quoted(b"".join(held))
-
-
-def _quoted(text: bytes) -> bytes:
-    try:
-        return msgspec.json.encode(text.decode())
-    except UnicodeDecodeError:
-        return text  # refused for what it is
-
-
-def _session_record(lines: Lines) -> Lines:
-    held: list[bytes] = []
-    for number, raw in lines:
-        if raw is None:
-            yield number, None
-            return
-        if not raw.isspace():
-            held.append(raw.strip())
-    yield 1, b"[" + b",\n".join(held) + b"]"
-
-
-FORMS: Final[dict[str, Callable[[Lines], Lines]]] = {
-    "lines": _line_records,
-    "values": _value_records,
-    "sse": _stream_records,
-    "session": _session_record,
-}
-
-
-# ---------------------------------------------------------------- which form
-
-
-def _look(name: str, lines: Lines) -> tuple[str, list[tuple[int, bytes | None]]]:
-    """The form of a file by its first lines, and those lines, to be read again.
-
-    A second line is read only where the first leaves a doubt, so that a live log is not held back.
-    """
-    head: list[tuple[int, bytes | None]] = []
-
-    def following() -> bytes | None:
-        for line in lines:
-            head.append(line)
-            if line[1] is None or not line[1].isspace():
-                return (line[1] or b"").strip()
-        return None
-
-    first = following() or b""
-    if _is_stream(name, first):
-        return "sse", head
-    if first[:1] not in (b"{", b"["):
-        return "lines", head
-    complete = _is_json(first)
-    if complete and _is_session(first):
-        return "session", head
-    if not (_holds_records(first) if complete else _is_open(first)):
-        return "lines", head
-    second = following()
-    if complete:
-        return ("values" if second is None else "lines"), head
-    return ("lines" if second is None or _is_cut(first, second) else "values"), head
-
-
-def _is_cut(first: bytes, second: bytes) -> bool:
-    """The first line is a broken record that costs itself alone: what follows it is one whole record a line."""
-    if first == b"[" or (first.startswith(b"[") and first.endswith(b",")):
-        return False  # an array with an element a line
-    if second[:1] not in (b"{", b"[") or not _is_json(second):
-        return False
-    # Below an open bracket, a whole message is the one element of its list.
-    return not first.endswith(b"[") or _is_record(_parsed(second))
-
-
-def _is_stream(name: str, text: bytes) -> bool:
-    if text.startswith((b"data:", b"event:", b"id:", b"retry:", b":")):
-        return True
-    return _suffixes(name)[1].lower() in STREAM_SUFFIXES and text[:1] not in (b"", b"{", b"[", b'"')
-
-
-SESSION_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
-
-
-def _is_session(text: bytes) -> bool:
-    line = _parsed(text)
-    return isinstance(line, dict) and "payload" in line and str(line.get("type")) in SESSION_TYPES
-
-
-def _parsed(text: bytes) -> Any:
-    """The value of a text, for looking; None where it is none."""
-    try:
-        return msgspec.json.decode(text)
-    except FAULTS:
-        return None
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        msgspec.json.decode(text, type=Raw)
-    except FAULTS:
-        return False
-    return True
-
-
-STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-TOKEN: Final = re.compile(STRING.pattern + rb"|[\[\]{},]", re.DOTALL)
-
-
-def _depth(line: bytes) -> int:
-    """How many brackets a line opens more than it closes. No valid JSON string goes over a line's end."""
-    bare = STRING.sub(b"", line)
-    return bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
-
-
-def _is_open(line: bytes) -> bool:
-    """The line may be the start of a value over several lines: something is open, and no string is cut."""
-    return b'"' not in STRING.sub(b"", line) and _depth(line) > 0
-
-
-# ---------------------------------------------------------------- arrays of records
-
-
-def _elements(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """The elements of an array's text, and where each starts. A broken element costs itself alone."""
-    try:
-        raws = msgspec.json.decode(text, type=list[Raw])
-    except FAULTS:
-        yield from _scan(text)
-        return
-    at = text.index(b"[") + 1
-    for raw in raws:
-        element = bytes(raw)
-        at = text.index(element, at)
-        yield at, element
-        at += len(element)
-
-
-def _scan(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """The same by brackets and commas alone, for a text that is not JSON as a whole; every part of it is given."""
-    depth = start = 0
-    for token in TOKEN.finditer(text):
-        mark = token[0]
-        if mark in (b"[", b"{"):
-            depth += 1
-            if depth == 1:
-                start = token.end()
-        elif mark in (b"]", b"}"):
-            depth -= 1
-            if depth == 0:
-                yield _trimmed(text, start, token.start())
-                start = token.end()
-        elif mark == b"," and depth == 1:
-            yield _trimmed(text, start, token.start())
-            start = token.end()
-    if text[start:].strip():
-        yield _trimmed(text, start, len(text))
-    if depth > 0:
-        yield len(text), b""  # what is missing: an array without its end must not pass for a whole one
-
-
-def _trimmed(text: bytes, start: int, end: int) -> tuple[int, bytes]:
-    part = text[start:end]
-    return start + len(part) - len(part.lstrip()), part.strip()
-
-
-def _holds_records(text: bytes) -> bool:
-    """The text is an array of records, not one record that is an array (of messages, items, chunks, events)."""
-    if not text.lstrip().startswith(b"["):
-        return False
-    for _, element in _elements(text):
-        value = _parsed(element)
-        if value is not None:  # else the next element may tell
-            return _is_record(value)
-    return False
-
-
-RECORD_KEYS: Final = frozenset({"messages", "choices", "request", "body", "custom_id"})
-"""Keys that no message, item or event has, so that a ``type`` beside them does not make one."""
-
-
-def _is_record(element: Any) -> bool:
-    if not isinstance(element, dict):
-        return isinstance(element, (list, str))
-    choices = element.get("choices")
-    if isinstance(choices, list) and any(isinstance(choice, dict) and "delta" in choice for choice in choices):
-        return False
-    if element.get("object") == "chat.completion.chunk":
-        return False
-    return not RECORD_KEYS.isdisjoint(element) or not ("role" in element or isinstance(element.get("type"), str))
 
 
 # ---------------------------------------------------------------- writing
@@ -451,7 +149,7 @@ def renamed_into(folder: str, names: Sequence[str]) -> Iterator[str]:
     paths = [os.path.abspath(name) for name in names]
     root = os.path.commonpath([os.path.dirname(path) for path in paths])
     for path in paths:
-        base, suffix, compression = _suffixes(os.path.relpath(path, root))
+        base, suffix, compression = suffixes(os.path.relpath(path, root))
         # What is written holds a record a line, and under the name of a stream it would be read as one.
         suffix = ".jsonl" if suffix.lower() in STREAM_SUFFIXES else suffix
         yield os.path.join(folder, base + suffix + compression)
@@ -491,7 +189,7 @@ def written(name: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _compressed(name: str, stream: BinaryIO) -> Iterator[BinaryIO]:
-    codec = CODECS.get(_suffixes(name)[2].lower())
+    codec = CODECS.get(suffixes(name)[2].lower())
     if codec is None:
         yield stream
         return

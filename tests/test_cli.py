@@ -1,0 +1,443 @@
+"""The command line: what goes where, exit statuses, and the ways in which a run can break off."""
+
+import gzip
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+import pytest
+from click import Option
+from click.testing import CliRunner
+from msgspec import Struct
+
+import converter
+from converter.cli import main
+from converter.outcome import ALLOWABLE, Converted, Notice, Reason, Rejected
+
+
+class Row(Struct):
+    line: int
+    position: int
+    type: str
+    name: str
+    call_id: str
+    status: str
+    verdict: str
+
+
+class Fake:
+    """A conversion that writes what it reads; ``refuse`` and ``notice`` in a record ask for the rest."""
+
+    def __init__(self):
+        self.asked = []
+
+    def prepare(self, verb, options):
+        self.asked.append((verb, options))
+        return self.step
+
+    def step(self, line, text):
+        try:
+            record = msgspec.json.decode(text)
+        except msgspec.DecodeError as fault:
+            return Rejected(line, [Reason("invalid_json", "", str(fault))], text)
+        if not isinstance(record, dict):
+            return Converted(line, text, [])
+        if reasons := record.get("refuse"):
+            return Rejected(line, [Reason(code, f"/{code}", "a sentence") for code in reasons], text)
+        return Converted(line, text, [Notice(code, ["/messages/1/name"]) for code in record.get("notice", [])])
+
+    def check(self, options):
+        self.asked.append(("check", options))
+        row = ("function_call", "a\tb", "call_1", "completed", "ok")
+        return lambda line, text: ([Row(line, position, *row) for position in (0, 1)], self.step(line, text))
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    made = Fake()
+    for name, prepare in (("convert", made.prepare), ("check", made.check)):
+        module = ModuleType(f"converter.{name}")
+        module.prepare = prepare
+        monkeypatch.setitem(sys.modules, f"converter.{name}", module)
+    monkeypatch.setattr(converter, "__version__", "9.9.9", raising=False)
+    monkeypatch.setattr(converter, "SPECIFICATION", "2026-04-24", raising=False)
+    previous = signal.getsignal(signal.SIGTERM)
+    yield made
+    signal.signal(signal.SIGTERM, previous)
+
+
+@pytest.fixture
+def run(fake, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, stdin=b"", status=0):
+        result = CliRunner().invoke(main, [str(each) for each in arguments], input=stdin, prog_name="converter")
+        assert result.exit_code == status, result.output
+        return result
+
+    return run
+
+
+def log(name, *records):
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(record if isinstance(record, str) else json.dumps(record) + "\n" for record in records))
+    return name
+
+
+def lines(name):
+    return [json.loads(line) for line in Path(name).read_text().splitlines()]
+
+
+GOOD, NOTED, BAD = {"n": 1}, {"notice": ["dropped", "odd"]}, {"refuse": ["status", "limit"]}
+
+
+# ---------------------------------------------------------------- data
+
+
+@pytest.mark.parametrize("arguments", [[], ["-"]])
+def test_standard_input_to_standard_output(run, arguments):
+    result = run("to-chat", *arguments, stdin=b'{"a":1}\r\n\n{"a":  2}')
+    assert result.stdout == '{"a":1}\n{"a":  2}\n'
+    assert result.stderr.startswith("converter to-chat: 2 read, 2 written, 0 refused in ")
+
+
+def test_several_inputs_become_one_output_in_order(run):
+    log("b", {"n": 1}, {"n": 2})
+    log("a", [{"messages": []}, {"messages": [1]}])
+    run("to-responses", "b", "a", "-", "b", "-o", "out", stdin=b"{}")
+    expected = [{"n": 1}, {"n": 2}, {"messages": []}, {"messages": [1]}, {}, {"n": 1}, {"n": 2}]
+    assert lines("out") == expected
+
+
+def test_an_output_may_be_an_input(run):
+    log("a", GOOD, NOTED)
+    run("to-chat", "a", "a", "-o", "a")
+    assert lines("a") == [GOOD, NOTED, GOOD, NOTED]
+
+
+def test_compressed_in_and_out(run):
+    Path("a.jsonl").write_bytes(gzip.compress(b"{}\n{}\n"))
+    run("to-chat", "a.jsonl", "-o", "b.jsonl.gz")
+    assert gzip.decompress(Path("b.jsonl.gz").read_bytes()) == b"{}\n{}\n"
+
+
+def test_an_output_for_each_input(run):
+    log("logs/a.jsonl", {"n": 1})
+    log("logs/deep/b.sse", "data: 1\n")
+    Path("logs/c.jsonl.gz").write_bytes(gzip.compress(b"{}\n"))
+    run("to-chat", "logs/a.jsonl", "logs/deep/b.sse", "logs/c.jsonl.gz", "--out-dir", "new/out")
+    assert lines("new/out/a.jsonl") == [{"n": 1}]
+    assert lines("new/out/deep/b.jsonl") == ["data: 1\n"]
+    assert gzip.decompress(Path("new/out/c.jsonl.gz").read_bytes()) == b"{}\n"
+
+
+def test_existing_outputs_can_be_left(run):
+    log("a", {"n": 1})
+    log("b", {"n": 2})
+    log("out/a", {"n": 0})
+    result = run("to-chat", "a", "b", "--out-dir", "out", "--skip-existing", "--report", "report")
+    assert lines("out/a") == [{"n": 0}]
+    assert lines("out/b") == [{"n": 2}]
+    assert "1 read, 1 written, 0 refused, 1 skipped" in result.stderr
+    assert json.loads(Path("report").read_text())["skipped"] == ["a"]
+    run("to-chat", "b", "-o", "out/a", "--skip-existing")
+    assert lines("out/a") == [{"n": 0}]
+
+
+def test_a_limit_counts_over_all_inputs(run):
+    log("a", *[{"n": n} for n in range(5)])
+    assert run("to-chat", "a", "a", "--limit", 7).stdout.count("\n") == 7
+    run("to-chat", "a", "--limit", 5, "-o", "out")
+    assert len(lines("out")) == 5
+
+
+def test_a_dry_run_writes_no_output(run):
+    log("a", GOOD, BAD, NOTED)
+    files = ("--rejects", "rejects", "--notices", "notices", "--report", "report")
+    result = run("to-chat", "a", "-o", "out", "--dry-run", *files, status=3)
+    assert not Path("out").exists()
+    assert result.stdout == ""
+    assert (len(lines("rejects")), len(lines("notices"))) == (1, 2)
+    assert json.loads(Path("report").read_text())["written"] == 2
+    run("to-chat", "a", "--out-dir", "out", "--dry-run", status=3)
+    assert not Path("out").exists()
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_refusals_are_rows_in_a_file(run):
+    log("a", GOOD, BAD, "not JSON\n", GOOD)
+    result = run("to-chat", "a", "-o", "out", "--rejects", "rejects", status=3)
+    first, second = lines("rejects")
+    assert (first["source"], first["line"], first["record"]) == ("a", 2, BAD)
+    assert [reason["code"] for reason in first["reasons"]] == ["status", "limit"]
+    assert second["record"] == "not JSON"
+    assert lines("out") == [GOOD, GOOD]
+    assert result.stderr.startswith(
+        "converter to-chat: 4 read, 2 written, 2 refused (invalid_json 1, limit 1, status 1)"
+    )
+
+
+def test_or_lines_on_standard_error(run):
+    log("a", GOOD, *[BAD] * 15)
+    shown = run("to-chat", "a", "-o", "out", status=3).stderr.splitlines()
+    assert shown[:2] == ["a:2: status at /status: a sentence", "a:2: limit at /limit: a sentence"]
+    assert len(shown) == 22
+    assert shown[20] == "… and 5 more refused (--rejects FILE keeps them all)"
+    assert run("to-chat", "a", "-o", "out", "-q", status=3).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read"), [(["--fail-fast"], 2), (["--max-rejects", "0"], 2), (["--max-rejects", "2"], 4)]
+)
+def test_too_many_refusals_stop_the_run(run, arguments, read):
+    log("a", GOOD, BAD, BAD, BAD, GOOD)
+    log("out", {"n": 0})
+    files = ("--rejects", "rejects", "--report", "report")
+    result = run("to-chat", "a", "-o", "out", *arguments, *files, status=3)
+    assert lines("out") == [{"n": 0}]
+    assert len(lines("rejects")) == read - 1
+    report = json.loads(Path("report").read_text())
+    assert (report["read"], report["complete"]) == (read, False)
+    assert result.stderr.rstrip().endswith("; stopped early")
+    assert sorted(os.listdir()) == ["a", "out", "rejects", "report"]
+
+
+def test_as_many_as_the_user_bears_do_not(run):
+    log("a", GOOD, BAD, BAD)
+    run("to-chat", "a", "-o", "out", "--max-rejects", "2", status=3)
+    assert lines("out") == [GOOD]
+
+
+def test_an_overlong_line_is_refused_without_being_held(run):
+    log("a", GOOD, {"long": "x" * 5000}, GOOD)
+    run("to-chat", "a", "-o", "out", "--max-line-bytes", 1000, "--rejects", "rejects", status=3)
+    assert lines("out") == [GOOD, GOOD]
+    (row,) = lines("rejects")
+    assert (row["line"], row["record"], row["reasons"][0]["code"]) == (2, "", "too_long")
+
+
+# ---------------------------------------------------------------- check
+
+
+def test_check_prints_a_line_an_item(run):
+    log("a", GOOD, BAD)
+    result = run("check", "a", status=3)
+    cells = [line.split("\t") for line in result.stdout.splitlines()]
+    assert cells[0] == ["1", "0", "function_call", "a\\tb", "call_1", "completed", "ok"]
+    assert [(cell[0], cell[1]) for cell in cells] == [("1", "0"), ("1", "1"), ("2", "0"), ("2", "1")]
+    assert result.stderr.splitlines()[0] == "a:2: status at /status: a sentence"
+    assert "2 read, 1 ok, 1 refused" in result.stderr
+    run("check", stdin=b"{}")
+
+
+# ---------------------------------------------------------------- options
+
+
+def test_options_reach_the_conversion(run, fake):
+    log("tools.json", {"tools": [{"type": "function"}]})
+    arguments = (
+        *("--tools", "tools.json", "--require-schema", "--allow", "status", "--allow", "namespaced"),
+        *("--repair", "lift-media", "--reasoning", "keep", "--target", "openai", "--strict", "--verify"),
+        *("--accept-loss", "/seed", "--accept-loss", "/n", "--at", "/a", "--at", "/b", "--choice", "0"),
+    )
+    run("to-responses", *arguments, stdin=b"{}")
+    ((verb, options),) = fake.asked
+    assert verb == "to-responses"
+    assert options.tools == [{"type": "function"}]
+    assert options.allow == {"status", "namespaced"}
+    assert options.repair == {"lift-media"}
+    assert (options.reasoning, options.target, options.choice) == ("keep", "openai", 0)
+    assert options.require_schema
+    assert options.strict
+    assert options.verify
+    assert (options.accept_loss, options.at) == (("/seed", "/n"), ("/a", "/b"))
+    run("check", "--allow", "status", "--tools", "tools.json", stdin=b"{}")
+    assert fake.asked[1][1].allow == {"status"}
+
+
+def test_tools_from_an_array_and_from_a_folder(run, fake):
+    log("array.json", "\ufeff", [{"type": "function"}])
+    log("folder/find.json", {"type": "object"})
+    log("folder/get.it.json", {})
+    log("folder/README", "x")
+    run("to-chat", "--tools", "array.json", stdin=b"")
+    run("to-chat", "--tools", "folder", stdin=b"")
+    assert [options.tools for _, options in fake.asked] == [
+        [{"type": "function"}],
+        {"find": {"type": "object"}, "get.it": {}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{}", "neither an array of tool definitions"),
+        ('{"tools":{}}', "neither an array of tool definitions"),
+        ("{", "is not JSON"),
+        (None, "No such file"),
+    ],
+)
+def test_tools_that_are_none(run, content, sentence):
+    if content is not None:
+        log("tools.json", content)
+    assert sentence in run("to-chat", "--tools", "tools.json", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--out-dir", "x", "-o", "y", "a"], "exclude each other"),
+        (["--out-dir", "x"], "--out-dir needs named inputs"),
+        (["--out-dir", "x", "a", "-"], "--out-dir needs named inputs"),
+        (["--skip-existing", "a"], "--skip-existing needs"),
+        (["a", "-o", "x", "--rejects", "./x"], "would be written twice"),
+        (["a", "--report", "-"], "would be written twice"),
+        (["a", "a", "--out-dir", "x"], "would be written twice"),
+        (["--allow", "limit"], "Invalid value for '--allow'"),
+        (["--repair", "limit"], "Invalid value for '--repair'"),
+        (["--reasoning", "all"], "Invalid value for '--reasoning'"),
+        (["--choice", "-1"], "Invalid value for '--choice'"),
+        (["--limit", "0"], "Invalid value for '--limit'"),
+        (["--from", "nothing"], "Invalid value for '--from'"),
+        (["--nonsense"], "No such option"),
+    ],
+)
+def test_a_wrong_command_line(run, arguments, sentence):
+    log("a", GOOD)
+    assert sentence in run("to-chat", *arguments, status=2).stderr
+
+
+def test_what_the_conversion_refuses_to_start_with(run, monkeypatch):
+    def prepare(verb, options):
+        raise ValueError("--at is not a pointer")
+
+    monkeypatch.setattr(sys.modules["converter.convert"], "prepare", prepare)
+    assert "--at is not a pointer" in run("to-chat", status=2).stderr
+
+
+@pytest.mark.parametrize("name", main.commands)
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_every_command_has_help_with_examples(run, name, option):
+    shown = run(name, option).stdout
+    assert f"Examples:\n    converter {name} " in shown
+    assert all(parameter.help for parameter in main.commands[name].params if isinstance(parameter, Option))
+    assert all(reason in shown for reason in ALLOWABLE)
+
+
+def test_versions(run):
+    assert run("--version").stdout == "converter 9.9.9 (Open Responses specification 2026-04-24)\n"
+
+
+# ---------------------------------------------------------------- what breaks a run off
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["missing"], "converter: missing: No such file or directory\n"),
+        (["a", "missing", "-o", "out"], "converter: missing: No such file or directory\n"),
+        (["."], "converter: .: Is a directory\n"),
+        (["a", "-o", "no/out"], "converter: no/out: No such file or directory\n"),
+        (["a", "-o", "."], "Is a directory"),
+        (["a", "--rejects", "no/rejects"], "converter: no/rejects: No such file or directory\n"),
+        (["cut.gz", "-o", "out"], "converter: cut.gz: damaged or cut compressed data"),
+        (["a", "cut.gz", "-o", "out", "--report", "report"], "converter: cut.gz: damaged or cut compressed data"),
+    ],
+)
+def test_what_cannot_be_read_or_written(run, arguments, sentence):
+    log("a", GOOD)
+    Path("cut.gz").write_bytes(gzip.compress(os.urandom(1000).hex().encode() + b"\n")[:500])
+    assert sentence in run("to-chat", *arguments, status=1).stderr
+    assert sorted(os.listdir()) == ["a", "cut.gz"]
+
+
+REAL = importlib.util.find_spec("converter.convert") and importlib.util.find_spec("converter.check")
+real = pytest.mark.skipif(not REAL, reason="needs the conversion itself")
+COMMAND = [sys.executable, "-W", "error", "-m", "converter"]
+ASK = {"messages": [{"role": "user", "content": "hi"}]}
+ORPHAN = {"messages": [{"role": "tool", "tool_call_id": "call_1", "content": "x"}, {"role": "user", "content": "hi"}]}
+WHERE = {**os.environ, "PYTHONPATH": str(Path(converter.__file__).parents[1])}
+
+
+def process(*arguments, cwd, stdin=b"", status=0):
+    done = subprocess.run([*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, env=WHERE)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+@real
+def test_a_real_run(tmp_path):
+    data = "".join(json.dumps(record) + "\n" for record in (ASK, ORPHAN, ASK)).encode()
+    done = process("to-responses", "--rejects", "rejects", cwd=tmp_path, stdin=data, status=3)
+    first, second = done.stdout.splitlines()
+    assert first == second
+    assert json.loads(first)["input"][0]["role"] == "user"
+    assert json.loads((tmp_path / "rejects").read_bytes())["reasons"][0]["code"] == "orphan_output"
+    assert done.stderr.startswith(b"converter to-responses: 3 read, 2 written, 1 refused (orphan_output 1)")
+    (tmp_path / "items").write_bytes(done.stdout)
+    back = process("to-chat", "items", cwd=tmp_path)
+    assert [json.loads(line) for line in back.stdout.splitlines()] == [ASK, ASK]
+    assert process("check", cwd=tmp_path, stdin=data, status=3).stdout
+
+
+@real
+def test_a_closed_pipe_ends_quietly(tmp_path):
+    (tmp_path / "a").write_text((json.dumps(ASK) + "\n") * 50_000)
+    with subprocess.Popen(
+        [*COMMAND, "to-responses", "a"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=WHERE
+    ) as running:
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.wait(30) == 141
+        assert running.stderr.read() == b""
+
+
+@real
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [
+        (signal.SIGINT, 130, b"converter: interrupted: the files that were being written are left as they were\n"),
+        (signal.SIGTERM, 143, b""),
+    ],
+)
+def test_a_signal_leaves_no_partial_target(tmp_path, number, status, said):
+    with subprocess.Popen(
+        [*COMMAND, "to-responses", "-o", "out"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=WHERE,
+    ) as running:
+        running.stdin.write(json.dumps(ASK).encode() + b"\n")
+        running.stdin.flush()
+        deadline = time.monotonic() + 20
+        while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        running.send_signal(number)
+        assert running.wait(30) == status
+        assert running.stderr.read() == said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_and_versions_do_not_wait_for_the_other_rooms():
+    folder = str(Path(converter.__file__).parent)
+    code = f"""
+import sys, types
+package = sys.modules["converter"] = types.ModuleType("converter")
+package.__path__ = [{folder!r}]
+import converter.cli
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    rooms = {name for name in done.stdout.decode().split() if name.startswith("converter.")}
+    assert rooms == {"converter.cli", "converter.files", "converter.options", "converter.outcome", "converter.records"}
