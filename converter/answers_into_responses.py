@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
-from converter import chat, ids, into_responses, reasoning, responses, usage
+from converter import chat, ids, into_responses, reasoning, responses, settings, usage
 from converter.outcome import Account
 from converter.reading import elements_of, kind, members_of, says_nothing
 
@@ -46,6 +46,47 @@ ECHO_DEFAULTS: Final[dict[str, Any]] = {
     "prompt_cache_key": NULL,
 }
 """What a response resource says of its request where the request is not known. These are Chat's defaults."""
+
+
+def echo_of(request: responses.Request) -> dict[str, Any]:
+    """What a response says of its request, in the form that the resource wants."""
+    echo = {name: value for name in _ECHOED if (value := getattr(request, name)) is not UNSET and value is not None}
+    if request.tools is not UNSET:
+        echo["tools"] = [_echoed_tool(members_of(tool)) for tool in elements_of(request.tools)]
+    if request.text is not UNSET:
+        echo["text"] = _echoed_text(request.text)
+    if request.reasoning is not UNSET:
+        echo["reasoning"] = {"effort": NULL, "summary": NULL, **_members(request.reasoning)}
+    return echo
+
+
+_ECHOED: Final = tuple(
+    name for name in ECHO_DEFAULTS if name not in ("error", "tools", "text", "reasoning", "instructions")
+)
+
+
+def _members(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else members_of(value)
+
+
+def _echoed_tool(members: dict[str, Raw]) -> dict[str, Any]:
+    return {"type": "function", **dict.fromkeys(("name", "description", "parameters", "strict"), NULL), **members}
+
+
+def _echoed_text(value: Any) -> dict[str, Any]:
+    """The released schema wants a format, and in a JSON Schema format no schema but null."""
+    text = _members(value)
+    form = _members(text.get("format", {"type": "text"}))
+    if form.get("type") in ("json_schema", Raw(b'"json_schema"')):
+        form = {
+            "type": "json_schema",
+            "name": "",
+            "description": NULL,
+            "strict": settings.FALSE,
+            **form,
+            "schema": NULL,
+        }
+    return {**text, "format": form}
 
 
 def completion(

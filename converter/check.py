@@ -9,12 +9,13 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from converter import standing, tools
-from converter.convert import TABLES, Session
+from converter.conversion import Conversion, Passage
 from converter.gate import replay_gate
+from converter.habits import TABLES
+from converter.kinds import KINDS, Kind, recognise
 from converter.options import Options
 from converter.outcome import Account, Converted, Refused, Rejected, Verdict
 from converter.reading import Reading, elements_of, kind, members_of, text_of, tidy
-from converter.shapes import Kind, recognise
 from converter.text import BLANK, fault, utf8
 
 
@@ -32,7 +33,7 @@ class Row(Struct, frozen=True):
 
 def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Converted | Rejected]]:
     """A function from a line number and a record's text to its rows and its outcome. It never raises."""
-    session = Session("to-responses", options)
+    session = Conversion("to-responses", options)
 
     def outcome(line: int, record: bytes) -> tuple[list[Row], Converted | Rejected]:
         rows: list[Row] = []
@@ -40,7 +41,7 @@ def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Convert
         try:
             try:
                 utf8(text)
-                found = recognise(text, options.shape)
+                found = KINDS[options.shape] if options.shape else recognise(text)
                 rows = list(_rows(line, found, text, session))
                 account = _gated(session, found, text)
             except (msgspec.DecodeError, RecursionError) as error:
@@ -52,13 +53,13 @@ def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Convert
     return outcome
 
 
-def _gated(session: Session, found: Kind, text: bytes) -> Account:
+def _gated(session: Conversion, found: Kind, text: bytes) -> Account:
     account = Account(session.options.allow)
     reading = Reading(account, session.options, TABLES[found.envelope])
     tidied = tidy(Raw(text), found.type, "", reading)
     if not account.reasons and tidied is not None:
         account.found.clear()
-        standing.check(session, found.decode(tidied), account)
+        standing.check(session, found.decode(tidied), Passage(text, account, None))
     if account.reasons:
         raise Refused(account.reasons)
     return account
@@ -67,7 +68,7 @@ def _gated(session: Session, found: Kind, text: bytes) -> Account:
 # ---------------------------------------------------------------- rows
 
 
-def _rows(line: int, found: Kind, text: bytes, session: Session) -> Iterator[Row]:
+def _rows(line: int, found: Kind, text: bytes, session: Conversion) -> Iterator[Row]:
     body = members_of(text) if text[:1] == b"{" else {}
     schemas = {**tools.schemas_of(body.get("tools", UNSET)), **session.given}
     for position, entry in enumerate(_entries(found, body, text)):

@@ -9,33 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
-from converter import (
-    answers_into_chat,
-    answers_into_responses,
-    chat,
-    gate,
-    habits,
-    into_chat,
-    into_responses,
-    repairs,
-    responses,
-    settings,
-    standing,
-    text,
-    tools,
-    turns,
-)
+from converter import habits, repairs, standing, text
+from converter.conversion import Beside, Conversion, Passage
+from converter.kinds import KINDS, Kind
+from converter.mapping import CONVERT
 from converter.options import Options, Verb
 from converter.outcome import LOSSES, Account, Converted, Notice, Reason, Refused, Rejected
 from converter.reading import Reading, encode, tidy
-from converter.shapes import KINDS, Envelope, Kind, recognise
-
-TARGET: Final[dict[str, Envelope]] = {"to-responses": "responses", "to-chat": "chat"}
+from converter.shapes import open_record
 
 
 class Session:
@@ -47,10 +33,10 @@ class Session:
     def __init__(self, verb: Verb, options: Options) -> None:
         self.verb: Verb = verb
         self.options = options
-        self.target = TARGET[verb]
-        self.toolbox = tools.Toolbox(verb, options)
-        self.given = tools.given(options.tools)
-        self.guess: Kind = KINDS[options.shape or ("chat-request" if verb == "to-responses" else "responses-request")]
+        self.conversion = Conversion(verb, options)
+        self.target = self.conversion.target
+        self.guess: Kind = KINDS["chat-request" if verb == "to-responses" else "responses-request"]
+        self.plain = options.shape is None and not options.at
 
     def outcome(self, line: int, record: bytes) -> Converted | Rejected:
         """What becomes of one record. Never raises, whatever the bytes are."""
@@ -90,61 +76,51 @@ class Session:
 
     def _record(self, record: bytes, account: Account) -> bytes:
         kind = self.guess
-        try:
-            body = kind.decode(record)
-        except msgspec.ValidationError:
-            kind = recognise(record, self.options.shape)
-            self.guess = kind
-            return self._body(kind, record, account)
-        return self._mapped(kind, body, record, account, set())
+        if self.plain:
+            try:
+                return self._mapped(kind, kind.decode(record), Passage(record, account, None))
+            except msgspec.ValidationError:
+                account.found.clear()
+        opened = open_record(record, self.options, account)
+        beside = Beside() if opened.pair else None
+        written = []
+        for body in opened.bodies:
+            account.base, account.layers = body.base, [body.shifts] if body.shifts else []
+            written.append(self._body(body.kind, body.text, account, beside))
+        account.base, account.layers = "", []
+        if len(opened.bodies) == 1 and opened.bodies[0].text is record:
+            self.guess = opened.bodies[0].kind
+        return b"" if account.reasons else opened.close(written)
 
-    def _body(self, kind: Kind, record: bytes, account: Account) -> bytes:
+    def _body(self, kind: Kind, text: bytes, account: Account, beside: Beside | None) -> bytes:
         try:
-            body = kind.decode(record)
+            body = kind.decode(text)
         except msgspec.ValidationError:
-            return self._read(kind, record, account)
-        return self._mapped(kind, body, record, account, set())
+            return self._read(kind, text, account, beside)
+        return self._mapped(kind, body, Passage(text, account, beside))
 
-    def _read(self, kind: Kind, record: bytes, account: Account) -> bytes:
+    def _read(self, kind: Kind, text: bytes, account: Account, beside: Beside | None) -> bytes:
         """The slow way in: an account of what the strict decoder did not take, and text that it takes."""
-        reading = Reading(account, self.options, TABLES[kind.envelope])
-        tidied = tidy(Raw(record), kind.type, "", reading)
+        reading = Reading(account, self.options, habits.TABLES[kind.envelope])
+        aside = {} if kind.envelope != self.target else dict(account.found)
+        tidied = tidy(Raw(text), kind.type, "", reading)
         if account.reasons or tidied is None:
-            raise Refused(account.reasons)
+            return b""
         if kind.envelope == self.target:
             # Written unchanged: what was read past is not left out.
-            account.found = {code: entry for code, entry in account.found.items() if code == "allowed"}
-        account.shifts = reading.shifts
-        return self._mapped(kind, kind.decode(tidied), record, account, reading.left_out)
+            account.found = {**aside, **{code: one for code, one in account.found.items() if code == "allowed"}}
+        account.layers.insert(0, reading.shifts)
+        return self._mapped(kind, kind.decode(tidied), Passage(text, account, beside, reading.left_out))
 
-    def _mapped(self, kind: Kind, body: Any, record: bytes, account: Account, left_out: set[str]) -> bytes:
+    def _mapped(self, kind: Kind, body: Any, passage: Passage) -> bytes:
+        text, account = passage.text, passage.account
         if kind.envelope == self.target:
-            standing.check(self, body, account)
-            return msgspec.json.format(record, indent=-1) if b"\n" in record else record
+            standing.check(self.conversion, body, passage)
+            return msgspec.json.format(text, indent=-1) if b"\n" in text else text
         if self.options.repair:
             repairs.apply(kind.name, body, account, self.options)
-        value = _CONVERT[kind.name](self, body, record, account, left_out)
+        value = CONVERT[kind.name](self.conversion, body, passage)
         return b"" if account.reasons else encode(value)
-
-    # -------------------------------------------------------- the gate
-
-    def gate(self, own: tools.Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
-        """A gate for one record."""
-        allowed = settings.names_of(tool_choice) if tool_choice is not UNSET else None
-        return gate.Gate(self.given, own, allowed, self.options, account, where)
-
-    def tools(self, body: Any, account: Account) -> tools.Tools:
-        """The record's tools, converted, and what is to be said of them."""
-        made = self.toolbox.of(body.tools)
-        legacy = getattr(body, "functions", UNSET)
-        if legacy is not UNSET:
-            older = self.toolbox.of(legacy, "functions")
-            made = tools.joined(made, older)
-        for notice in made.notices:
-            for path in notice.paths:
-                account.notice(notice.code, path, notice.detail)
-        account.reasons += made.reasons
-        return made
 
     # -------------------------------------------------------- what the user asked for
 
@@ -165,136 +141,6 @@ class Session:
         from converter import verify
 
         verify.hold(self.verb, self.options, record, written, notices)
-
-
-TABLES: Final = {"chat": habits.CHAT, "responses": habits.RESPONSES}
-
-NOTHING: Final = Raw(b"null")
-
-
-# ---------------------------------------------------------------- Chat Completions -> Open Responses
-
-
-def _chat_request(session: Session, body: chat.Request, record: bytes, account: Account, left_out: set[str]) -> Any:
-    context = into_responses.Context(account, session.options, "/messages", left_out)
-    made = session.tools(body, account)
-    request = into_responses.request(body, made, context)
-    _gate_items(session, request.input, made.schemas, body.tool_choice, context, body.messages, record)
-    return request
-
-
-def _message_list(session: Session, body: list[Any], record: bytes, account: Account, left_out: set[str]) -> Any:
-    context = into_responses.Context(account, session.options, "", left_out)
-    items = into_responses.messages(body, context)
-    _gate_items(session, items, {}, UNSET, context, body, record)
-    return items
-
-
-def _gate_items(
-    session: Session,
-    items: Any,
-    schemas: tools.Schemas,
-    tool_choice: Any,
-    context: into_responses.Context,
-    messages: list[Any],
-    record: bytes,
-) -> None:
-    def where(key: Any, field: str) -> str:
-        return into_responses.place(messages, context, key, field)
-
-    checked = session.gate(schemas, tool_choice, context.account, where)
-    gate.check_items(items, checked, context.turns)
-    checked.close()
-    if len(record) > gate.TEXT_LIMIT:
-        gate.check_texts(items, checked)
-
-
-def _completion(session: Session, body: chat.Completion, record: bytes, account: Account, left_out: set[str]) -> Any:
-    context = into_responses.Context(account, session.options, "", left_out)
-    made = answers_into_responses.completion(body, record, context, {})
-    if made is None:
-        return None
-    response, message = made
-
-    def where(key: Any, field: str) -> str:
-        if field == "status":
-            return context.root.removesuffix("/message") + "/finish_reason"
-        return answers_into_responses.answer_place(response.output, message, context, key, field)
-
-    checked = session.gate({}, UNSET, account, where)
-    gate.check_items(response.output, checked)
-    checked.close(answer=True)
-    return response
-
-
-# ---------------------------------------------------------------- Open Responses -> Chat Completions
-
-
-def _responses_request(
-    session: Session, body: responses.Request, record: bytes, account: Account, left_out: set[str]
-) -> Any:
-    context = turns.Context(account, session.options, "/input", left_out)
-    grouped = turns.Turns(context)
-    made = session.tools(body, account)
-    request = into_chat.request(body, made, context, grouped)
-    elsewhere = any(reason.code == "incomplete_history" for reason in account.reasons)
-    _gate_messages(session, grouped, made.schemas, body.tool_choice, context, orphans_legal=elsewhere)
-    return request
-
-
-def _item_list(session: Session, body: list[Any], record: bytes, account: Account, left_out: set[str]) -> Any:
-    context = turns.Context(account, session.options, "", left_out)
-    grouped = turns.Turns(context)
-    messages = into_chat.items(body, context, grouped)
-    if not messages and not account.reasons:
-        account.refuse("limit", "", "an empty conversation; Chat wants at least one message")
-    _gate_messages(session, grouped, {}, UNSET, context)
-    return messages
-
-
-def _gate_messages(
-    session: Session,
-    grouped: turns.Turns,
-    schemas: tools.Schemas,
-    tool_choice: Any,
-    context: turns.Context,
-    **closing: bool,
-) -> None:
-    def where(key: tuple[int, int], field: str) -> str:
-        at, number = key
-        own, calls = grouped.places[at]
-        position = calls[number] if number >= 0 else own
-        return context.path(position, f"/{field}" if field else "")
-
-    checked = session.gate(schemas, tool_choice, context.account, where)
-    gate.check_messages(grouped.messages, checked)
-    checked.close(**closing)
-
-
-def _response(session: Session, body: responses.Response, record: bytes, account: Account, left_out: set[str]) -> Any:
-    context = turns.Context(account, session.options, "/output", left_out)
-    made = answers_into_chat.response(body, record, context)
-    if made is None:
-        return None
-    completion, places = made
-
-    def where(key: tuple[int, int], field: str) -> str:
-        return context.path(places[key[1]], f"/{field}" if field else "")
-
-    checked = session.gate(tools.schemas_of(body.tools), body.tool_choice, account, where)
-    gate.check_messages([completion.choices[0].message], checked)
-    checked.close(answer=True)
-    return completion
-
-
-_CONVERT: Final[dict[str, Callable[[Session, Any, bytes, Account, set[str]], Any]]] = {
-    "chat-request": _chat_request,
-    "message-list": _message_list,
-    "completion": _completion,
-    "responses-request": _responses_request,
-    "item-list": _item_list,
-    "response": _response,
-}
 
 
 # ---------------------------------------------------------------- the library's functions

@@ -328,3 +328,5 @@ RESPONSES: Final = Tables(
     },
     settings=frozenset({responses.Usage, responses.InputDetails, responses.OutputDetails, responses.IncompleteDetails}),
 )
+
+TABLES: Final = {"chat": CHAT, "responses": RESPONSES}

@@ -33,6 +33,7 @@ class Options(Struct, frozen=True, kw_only=True):
     - ``repair``: names of `REPAIRS`.
     - ``shape``: the name of a shape, instead of looking at the record's keys.
     - ``at``: pointers to the values to convert, where they sit inside something else.
+    - ``request_at``, ``response_at``: where the two halves of a pair stand.
     - ``choice``: which choice of a completion to take, by its index.
 
     Raises `ValueError` when a name is unknown.
@@ -49,6 +50,8 @@ class Options(Struct, frozen=True, kw_only=True):
     verify: bool = False
     shape: str | None = None
     at: tuple[str, ...] = ()
+    request_at: str = "/request"
+    response_at: str = "/response"
     choice: int | None = None
 
     def __post_init__(self) -> None:

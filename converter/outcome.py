@@ -147,20 +147,24 @@ class Rejected(Struct):
         return Raw(msgspec.json.format(text, indent=-1) if b"\n" in text else text)
 
 
+Layer = dict[str, list[Any]]
+"""For the pointer of a list, where each of its elements stood before: a position, or what to put in its place."""
+
+
 class Account:
     """What is said of one record while it passes through the house: reasons and notices, with their pointers.
 
     ``allow`` holds the reasons that the user turned into the notice ``allowed``; ``base`` is put before every
-    pointer (a body inside a batch line or a pair). Where a list has lost elements, ``shifts`` holds the original
-    positions of those that stayed, so that a pointer still leads into the record as it was logged.
+    pointer (a body inside a batch line or a pair). Each of ``layers`` holds, for the lists that lost elements, the
+    earlier positions of those that stayed: a pointer goes through them, so that it leads into the record as logged.
     """
 
-    __slots__ = ("allow", "base", "found", "reasons", "shifts")
+    __slots__ = ("allow", "base", "found", "layers", "reasons")
 
     def __init__(self, allow: frozenset[str] = frozenset(), base: str = "") -> None:
         self.allow = allow
         self.base = base
-        self.shifts: dict[str, list[int]] = {}
+        self.layers: list[Layer] = []
         self.reasons: list[Reason] = []
         self.found: dict[str, tuple[list[str], list[str]]] = {}
 
@@ -170,7 +174,7 @@ class Account:
         if entry is None:
             entry = self.found[code] = ([], [])
         paths, details = entry
-        path = self.base + (self._logged(path) if self.shifts else path)
+        path = self.base + (self._logged(path) if self.layers else path)
         if path not in paths:
             paths.append(path)
         if detail and detail not in details:
@@ -181,18 +185,20 @@ class Account:
         if code in self.allow:
             self.notice("allowed", path, f"{code}: {message}")
             return True
-        reason = Reason(code, self.base + (self._logged(path) if self.shifts else path), message)
+        reason = Reason(code, self.base + (self._logged(path) if self.layers else path), message)
         if reason not in self.reasons:
             self.reasons.append(reason)
         return False
 
     def _logged(self, path: str) -> str:
         """The pointer as it leads into the record that was logged."""
-        place = ""
-        for part in path.split("/")[1:]:
-            kept = self.shifts.get(place)
-            place += f"/{kept[int(part)] if kept is not None and part.isdigit() else part}"
-        return place
+        for layer in self.layers:
+            place = ""
+            for part in path.split("/")[1:]:
+                kept = layer.get(place)
+                place += f"/{kept[int(part)] if kept is not None and part.isdigit() else part}"
+            path = place
+        return path
 
     def notices(self) -> list[Notice]:
         """The notices, at most one a code, in the order in which they were found."""

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from converter import chat, ids, responses
 from converter.gate import CALL_ID_LIMIT
 from converter.options import Options
-from converter.outcome import Account
+from converter.outcome import Account, Layer
 from converter.reading import text_of
 
 
@@ -159,16 +159,17 @@ def _drop_orphans(history: list[Any], root: str, account: Account) -> None:
     for event in gone:
         account.notice("repaired", event.path, "drop-orphans: left out, since its counterpart is not in the record")
     kept: list[int] = []
+    layer: Layer = {root: kept}
     for at, entry in enumerate(history):
         numbers = {event.number for event in gone if event.at == at}
         if numbers and type(entry) is chat.AssistantMessage:
             calls = [n for n in range(len(entry.tool_calls or ())) if n not in numbers]
-            _shift(account, f"{root}/{at}/tool_calls", calls)
+            layer[f"{root}/{at}/tool_calls"] = calls
             entry.tool_calls = [entry.tool_calls[n] for n in calls] or UNSET  # type: ignore[index]
             numbers = set() if entry.tool_calls or entry.content or entry.refusal else numbers
         if not numbers:
             kept.append(at)
-    _shift(account, root, kept)
+    account.layers.insert(0, layer)
     history[:] = [history[at] for at in kept]
 
 
@@ -193,11 +194,6 @@ def _last_turn(history: list[Any]) -> int:
         if isinstance(entry, speakers) or (isinstance(entry, calls) and at and isinstance(history[at - 1], outputs)):
             last = at
     return last
-
-
-def _shift(account: Account, path: str, kept: list[int]) -> None:
-    before = account.shifts.get(path)
-    account.shifts[path] = [before[n] for n in kept] if before else kept
 
 
 # ---------------------------------------------------------------- values

@@ -1,227 +1,227 @@
 """What a record is, and where the bodies to convert sit in it: one small function a shape, in one ordered table.
 
-A shape is found by looking at the keys of a record, in the order of the table; the first that fits is taken. Formats
-that look alike and are neither of the two are in `FOREIGN`: they are refused by name, never half converted.
+A shape opens a record: it finds the bodies, and knows how to put what they become back into their place. Most records
+are one body and nothing else; the rest are wrappers around bodies, or streams that fold into one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
-from converter import chat, responses
-from converter.habits import ANTHROPIC_PARTS, shown
-from converter.outcome import Reason, Refused
-from converter.reading import Members, elements_of, kind, members_of, text_of
-
-Envelope = Literal["chat", "responses"]
-
-
-class Kind(Struct, frozen=True):
-    """One of the bodies that can be converted: its envelope, its struct, and where its list of content stands."""
-
-    name: str
-    envelope: Envelope
-    type: Any
-    root: str
-    decode: Callable[[bytes], Any]
+from converter import place, streams
+from converter.kinds import KINDS, Kind, recognise
+from converter.options import Options
+from converter.outcome import Account, Reason, Refused
+from converter.reading import Members, elements_of, encode, kind, members_of, text_of
 
 
-def _kind(name: str, envelope: Envelope, type_: Any, root: str) -> Kind:
-    return Kind(name, envelope, type_, root, msgspec.json.Decoder(type_).decode)
+class Body(Struct):
+    """One value to convert, and the pointer to where it stands. ``folded`` bodies were made from a stream."""
+
+    kind: Kind
+    text: bytes
+    base: str = ""
+    folded: bool = False
+    shifts: dict[str, list[Any]] = {}
 
 
-KINDS: Final[dict[str, Kind]] = {
-    kind.name: kind
-    for kind in (
-        _kind("chat-request", "chat", chat.Request, "/messages"),
-        _kind("message-list", "chat", list[chat.Message], ""),
-        _kind("completion", "chat", chat.Completion, "/choices"),
-        _kind("responses-request", "responses", responses.Request, "/input"),
-        _kind("item-list", "responses", list[responses.Item], ""),
-        _kind("response", "responses", responses.Response, "/output"),
-    )
-}
+class Opened(Struct):
+    """A record's bodies, and how to write the record with what they became."""
+
+    bodies: list[Body]
+    close: Callable[[list[bytes]], bytes]
+    pair: bool = False
 
 
-# ---------------------------------------------------------------- objects
+Shape = Callable[[bytes, Members, Options, Account], Opened | None]
 
 
-def _is(members: Members, key: str, *kinds: str) -> bool:
-    return key in members and kind(members[key]) in kinds
+def open_record(text: bytes, options: Options, account: Account) -> Opened:
+    """The bodies of a record. Raises `Refused`; `DecodeError` and `RecursionError` where the text is no JSON."""
+    if options.at:
+        return _wrapped(text, options, account)
+    if options.shape in KINDS:
+        return _alone(Body(KINDS[options.shape], text))
+    members = members_of(text) if text[:1] == b"{" else {}
+    for name, shape in SHAPES.items():
+        if options.shape in (None, name) and (opened := shape(text, members, options, account)) is not None:
+            return opened
+    if options.shape is not None:
+        raise Refused([Reason("unknown_shape", "", f"not a {options.shape}, as --from says")])
+    return _alone(Body(recognise(text), text))
 
 
-def _completion(members: Members) -> bool:
-    """``choices[].message``, or the word itself."""
-    return _is(members, "choices", "an array") and text_of(members.get("object")) != "chat.completion.chunk"
+def _alone(body: Body) -> Opened:
+    return Opened([body], lambda written: written[0])
 
 
-def _response(members: Members) -> bool:
-    """``object: response``, or an ``output`` list."""
-    return text_of(members.get("object")) == "response" or _is(members, "output", "an array")
+# ---------------------------------------------------------------- streams
 
 
-def _chat_request(members: Members) -> bool:
-    """``messages``."""
-    return "messages" in members
+def _stream(text: bytes, members: Members, options: Options, account: Account) -> Opened | None:
+    """Chunks or events: an array, the same under ``chunks`` or ``events``, SSE text as a string or under ``sse``."""
+    if not streams.is_stream(text):
+        return None
+    return _alone(_folded(text, "", account))
 
 
-def _responses_request(members: Members) -> bool:
-    """``input``, or what stands in its place: a stored prompt, an earlier response, a conversation."""
-    return "input" in members or _is(members, "prompt", "an object") or "previous_response_id" in members
+def _folded(text: bytes, base: str, account: Account) -> Body:
+    folded = streams.fold(streams.frames(text), account)
+    if folded is None or account.reasons:
+        raise Refused(account.reasons)
+    return Body(recognise(folded), folded, base, folded=True)
 
 
-OBJECTS: Final[tuple[tuple[str, Callable[[Members], bool]], ...]] = (
-    ("completion", _completion),
-    ("response", _response),
-    ("chat-request", _chat_request),
-    ("responses-request", _responses_request),
-)
+# ---------------------------------------------------------------- wrappers
 
 
-# ---------------------------------------------------------------- arrays
+def _held(raw: Raw, base: str, account: Account) -> tuple[Body, bool]:
+    """The body that a value is or holds: JSON, a stream, or JSON as a string (then True: it becomes one again)."""
+    text, inside = bytes(raw), False
+    if kind(raw) == "a string" and not streams.is_stream(text):
+        text = (text_of(raw) or "").strip().encode()
+        inside = True
+        try:
+            msgspec.json.decode(text, type=Raw)
+        except msgspec.DecodeError:
+            raise Refused([Reason("unknown_shape", base, "a string that holds no JSON, expected a body")]) from None
+    try:
+        body = _folded(text, base, account) if streams.is_stream(text) else Body(recognise(text), text, base)
+    except Refused as refused:
+        raise Refused([Reason(one.code, _prefixed(base, one.path), one.message) for one in refused.reasons]) from None
+    return body, inside
 
 
-def _chat_only(members: Members) -> bool:
-    """A message that only Chat knows."""
-    return text_of(members.get("role")) in ("tool", "function") or _is(members, "tool_calls", "an array")
+def _prefixed(base: str, path: str) -> str:
+    return path if path.startswith(base) and base else base + path
 
 
-def _item_only(members: Members) -> bool:
-    """An item that only Open Responses knows."""
-    name = text_of(members.get("type"))
-    return name is not None and (name in ITEM_TYPES or ":" in name or name.endswith(("_call", "_output")))
+def _as_string(written: bytes, inside: bool) -> bytes:
+    return encode(written.decode()) if inside else written
 
 
-ITEM_TYPES: Final = frozenset(
-    {"message", "reasoning", "function_call", "function_call_output", "item_reference", "compaction"}
-)
-
-
-def _array(elements: list[Raw]) -> str | None:
-    objects = [members_of(one) for one in elements if kind(one) == "an object"]
-    if len(objects) < len(elements) or not objects:
-        return None if elements else "message-list"
-    items, messages = any(map(_item_only, objects)), any(map(_chat_only, objects))
-    if items and messages:
-        raise Refused(
-            [
-                Reason(
-                    "mixed_envelopes",
-                    "",
-                    "messages with tool calls and typed items in one array, expected one envelope",
-                )
-            ]
-        )
-    if items:
-        return "item-list"
-    return "message-list" if all("role" in one for one in objects) else None
-
-
-# ---------------------------------------------------------------- foreign formats
-
-
-def _roles_and_parts(members: Members, key: str, parts: frozenset[str]) -> bool:
-    """Whether some content part has one of these types."""
-    if not _is(members, key, "an array"):
-        return False
-    for message in elements_of(members[key]):
-        inner = members_of(message) if kind(message) == "an object" else {}
-        for name in ("content", "parts"):
-            if _is(inner, name, "an array"):
-                for part in elements_of(inner[name]):
-                    if kind(part) == "an object" and text_of(members_of(part).get("type")) in parts:
-                        return True
-    return False
-
-
-def _anthropic_request(members: Members) -> bool:
-    tell = {"anthropic_version", "stop_sequences", "anthropic_beta"} & members.keys()
-    return "messages" in members and (
-        bool(tell) or "system" in members or _roles_and_parts(members, "messages", ANTHROPIC_PARTS - {"thinking"})
-    )
-
-
-def _legacy_completions(members: Members) -> bool:
-    """Together repeats an empty ``prompt`` in its chat answers."""
-    chatty = {"messages", "choices", "completion", "input"} & members.keys()
-    return _is(members, "prompt", "a string", "an array") and not chatty
-
-
-def _embeddings(members: Members) -> bool:
-    if text_of(members.get("object")) != "list" or not _is(members, "data", "an array"):
-        return False
-    first = next(iter(elements_of(members["data"])), Raw(b"null"))
-    return kind(first) == "an object" and text_of(members_of(first).get("object")) == "embedding"
-
-
-FOREIGN: Final[tuple[tuple[str, Callable[[Members], bool]], ...]] = (
-    ("an API error body", lambda m: _is(m, "error", "an object", "a string") and not {"output", "choices"} & m.keys()),
-    ("an Anthropic Messages request", _anthropic_request),
-    ("an Anthropic Messages response", lambda m: text_of(m.get("type")) == "message" and _is(m, "content", "an array")),
-    ("a Gemini request", lambda m: _is(m, "contents", "an array", "an object")),
-    ("a Gemini response", lambda m: _is(m, "candidates", "an array")),
-    ("a Bedrock Converse request", lambda m: "messages" in m and bool({"inferenceConfig", "toolConfig"} & m.keys())),
-    ("a Bedrock Converse response", lambda m: _is(m, "output", "an object") and "stopReason" in m),
-    (
-        "a Cohere request",
-        lambda m: ("messages" in m and "chat_history" in m) or {"message", "chat_history"} <= m.keys(),
-    ),
-    ("a Cohere response", lambda m: "finish_reason" in m and _is(m, "message", "an object") and "choices" not in m),
-    ("an Ollama request", lambda m: "messages" in m and bool({"options", "keep_alive"} & m.keys())),
-    ("an Ollama response", lambda m: {"done", "message"} <= m.keys() or {"done", "response"} <= m.keys()),
-    ("a ShareGPT row", lambda m: _is(m, "conversations", "an array")),
-    ("a preference row", lambda m: {"chosen", "rejected"} <= m.keys() or "preferred_output" in m),
-    (
-        "a legacy completions request",
-        lambda m: _is(m, "prompt", "a string", "an array") and not {"messages", "choices", "completion"} & m.keys(),
-    ),
-    ("a legacy completions answer", lambda m: text_of(m.get("object")) == "text_completion"),
-    ("an embeddings request", lambda m: "input" in m and bool({"encoding_format", "dimensions"} & m.keys())),
-    ("an embeddings answer", _embeddings),
-    ("an OpenTelemetry span", lambda m: "resourceSpans" in m or {"attributes", "span_id"} <= m.keys()),
-    ("a row of prompt and completion", lambda m: {"prompt", "completion"} <= m.keys()),
-)
-
-
-def recognise(text: bytes, wanted: str | None = None) -> Kind:
-    """The kind of body that a record is. ``wanted`` names it instead of looking.
-
-    Raises `Refused` (``not_a_record``, ``unknown_shape``, ``mixed_envelopes``); `msgspec.DecodeError` and
-    `RecursionError` where the text is no JSON.
-    """
-    if wanted is not None:
-        return KINDS[wanted]
-    first = kind(Raw(text[:1] or b"n"))
-    if first == "an object":
-        return KINDS[_object(members_of(text))]
-    if first == "an array":
-        elements = elements_of(text)
-        if (name := _array(elements)) is not None:
-            return KINDS[name]
-        raise Refused([Reason("unknown_shape", "", f"an array of {_elements(elements)}; {KNOWN}")])
+def _wrapped(text: bytes, options: Options, account: Account) -> Opened:
+    """``--at``: the values at these pointers are bodies; all else is kept to the byte."""
     msgspec.json.decode(text, type=Raw)
-    raise Refused([Reason("not_a_record", "", f"{first}, expected an object or an array")])
+    found = [place.find(text, pointer) for pointer in options.at]
+    held = [
+        _held(Raw(text[start:end]), pointer, account) for pointer, (start, end) in zip(options.at, found, strict=True)
+    ]
+
+    def close(written: list[bytes]) -> bytes:
+        values = [_as_string(one, inside) for one, (_, inside) in zip(written, held, strict=True)]
+        return place.replaced(text, list(zip(found, values, strict=True)))
+
+    return Opened([body for body, _ in held], close)
 
 
-def _object(members: Members) -> str:
-    for name, fits in FOREIGN:
-        if fits(members):
-            raise Refused([Reason("unknown_shape", "", f"{name}; {KNOWN}")])
-    if "messages" in members and "input" in members:
-        raise Refused([Reason("mixed_envelopes", "", "both messages and input, expected one envelope")])
-    for name, fits in OBJECTS:
-        if fits(members):
-            return name
-    keys = ", ".join(shown(key) for key in list(members)[:8]) or "none"
-    raise Refused([Reason("unknown_shape", "", f"an object with the keys {keys}; {KNOWN}")])
+def _pair(text: bytes, members: Members, options: Options, account: Account) -> Opened | None:
+    """A request and its response under two names: the request says of the tools, and fills the response's echo."""
+    pointers = (options.request_at, options.response_at)
+    if any(pointer.count("/") == 1 and pointer[1:] not in members for pointer in pointers):
+        return None
+    found = [place.find(text, pointer) for pointer in pointers]
+    present = [
+        (pointer, span)
+        for pointer, span in zip(pointers, found, strict=True)
+        if text[span[0] : span[1]] not in (b"null", b'""')
+    ]
+    if not present or not all(text[start : start + 1] in b'{["' for _, (start, _) in present):
+        return None
+    held = [_held(Raw(text[start:end]), pointer, account) for pointer, (start, end) in present]
+
+    def close(written: list[bytes]) -> bytes:
+        values = [_as_string(one, inside) for one, (_, inside) in zip(written, held, strict=True)]
+        return place.replaced(text, [(span, value) for (_, span), value in zip(present, values, strict=True)])
+
+    return Opened([body for body, _ in held], close, pair=True)
 
 
-def _elements(elements: list[Raw]) -> str:
-    return " and ".join(sorted({kind(one).split()[-1] + "s" for one in elements}))
+# ---------------------------------------------------------------- batch files
+
+ENDPOINTS: Final = {"/v1/chat/completions": "chat", "/v1/responses": "responses"}
+_OTHER: Final = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 
 
-KNOWN: Final = f"known are {', '.join(KINDS)} (--from says which one a log holds, --at where the value stands)"
+def _batch_input(text: bytes, members: Members, options: Options, account: Account) -> Opened | None:
+    """``custom_id``, ``body``, ``url``: the body is converted, the url moves to the other endpoint."""
+    if not ("custom_id" in members and "body" in members):
+        return None
+    url = text_of(members.get("url"))
+    if url is not None and not any(url.endswith(one.removeprefix("/v1")) for one in ENDPOINTS):
+        raise Refused([Reason("unknown_shape", "/url", "a batch line for another endpoint than the two envelopes'")])
+    body, inside = _held(members["body"], "/body", account)
+
+    def close(written: list[bytes]) -> bytes:
+        moved: dict[str, Any] = {**members, "body": Raw(_as_string(written[0], inside))}
+        if url is not None:
+            target = "responses" if written[0] != body.text and body.kind.envelope == "chat" else body.kind.envelope
+            target = "chat" if written[0] != body.text and body.kind.envelope == "responses" else target
+            moved["url"] = _moved(url, target)
+        return encode(moved)
+
+    return Opened([body], close)
+
+
+def _moved(url: str, envelope: str) -> str:
+    for one in ENDPOINTS:
+        tail = one.removeprefix("/v1")
+        if url.endswith(tail):
+            return url.removesuffix(tail) + _OTHER[envelope].removeprefix("/v1")
+    return url
+
+
+def _batch_output(text: bytes, members: Members, options: Options, account: Account) -> Opened | None:
+    """``custom_id``, ``response.body``: the body is converted. A failed line is no answer."""
+    if not ("custom_id" in members and ("response" in members or "error" in members)):
+        return None
+    answer = members.get("response", Raw(b"null"))
+    inner = members_of(answer) if kind(answer) == "an object" else {}
+    status = inner.get("status_code")
+    failed = status is not None and bytes(status).isdigit() and int(bytes(status)) >= 400
+    if failed or not inner:
+        raise Refused([Reason("not_finished", "/response", "a batch line that failed: there is no answer to convert")])
+    name = "body" if "body" in inner else None  # vLLM once put the answer directly into `response`
+    base = "/response/body" if name else "/response"
+    body, inside = _held(inner[name] if name else answer, base, account)
+
+    def close(written: list[bytes]) -> bytes:
+        value = Raw(_as_string(written[0], inside))
+        return encode({**members, "response": {**inner, name: value} if name else value})
+
+    return Opened([body], close)
+
+
+# ---------------------------------------------------------------- session logs
+
+
+def _session(text: bytes, members: Members, options: Options, account: Account) -> Opened | None:
+    """Lines ``{"type": "response_item", "payload": …}`` of one file: the payloads are the items of one conversation."""
+    if text[:1] != b"[" or b"response_item" not in text:
+        return None
+    lines = [members_of(one) if kind(one) == "an object" else {} for one in elements_of(text)]
+    if not any("payload" in line for line in lines):
+        return None
+    chosen = [n for n, line in enumerate(lines) if text_of(line.get("type")) == "response_item" and "payload" in line]
+    if not chosen:
+        raise Refused([Reason("unknown_shape", "", "a session log without items (no line of type response_item)")])
+    for number in range(len(lines)):
+        if number not in set(chosen):
+            account.notice("dropped", f"/{number}", f"{len(lines) - len(chosen)} lines are not items")
+    items = encode([lines[number]["payload"] for number in chosen])
+    shifts = {"": [f"{number}/payload" for number in chosen]}
+    return _alone(Body(KINDS["item-list"], items, folded=True, shifts=shifts))
+
+
+SHAPES: Final[dict[str, Shape]] = {
+    "stream": _stream,
+    "session-log": _session,
+    "batch-input": _batch_input,
+    "batch-output": _batch_output,
+    "pair": _pair,
+}
+"""The shapes that are more than one body, in the order in which they are tried; then comes `converter.kinds`."""

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
 from converter import chat, gate, into_responses, responses, tools
-from converter.options import Options
+from converter.conversion import Conversion, Passage
 from converter.outcome import Account
 
 NOTHING: Final = Raw(b"null")
 
 
-class Judge(Protocol):
-    """What is needed of a conversion: its options, and its way to make a gate."""
-
-    options: Options
-
-    def gate(self, own: tools.Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
-        """A gate for one record."""
-
-
-def check(session: Judge, body: Any, account: Account) -> None:
+def check(conversion: Conversion, body: Any, passage: Passage) -> None:
     """The gate over a body of either envelope as it stands."""
-    _CHECK[type(body)](session, body, account)
+    schemas = tools.schemas_of(getattr(body, "tools", UNSET))
+    if passage.beside is not None:
+        passage.beside.schemas = schemas = {**passage.beside.schemas, **schemas}
+    _CHECK[type(body)](conversion, body, schemas, passage.account)
 
 
-def _check_list(session: Judge, body: list[Any], account: Account) -> None:
+def _check_list(conversion: Conversion, body: list[Any], schemas: tools.Schemas, account: Account) -> None:
     if body and isinstance(body[0], _MESSAGES):
-        _check_messages(session, body, "", {}, account)
+        _check_messages(conversion, body, "", schemas, account)
     else:
-        _check_items(session, body, "", {}, account)
+        _check_items(conversion, body, "", schemas, account)
 
 
 _MESSAGES: Final = (
@@ -46,16 +40,16 @@ _MESSAGES: Final = (
 
 
 def _check_items(
-    session: Judge, items: Any, root: str, schemas: tools.Schemas, account: Account, **closing: bool
+    conversion: Conversion, items: Any, root: str, schemas: tools.Schemas, account: Account, **closing: bool
 ) -> None:
     def where(key: int, field: str) -> str:
         return f"{root}/{key}/{field}" if field else f"{root}/{key}"
 
-    checked = session.gate(schemas, UNSET, account, where)
+    checked = conversion.gate(schemas, UNSET, account, where)
     held = items if isinstance(items, list) else []
     gate.check_items([_read_as_completed(item) for item in held], checked)
     for position, item in enumerate(held):
-        if type(item) in _NOT_PORTABLE and session.options.target != "openai":
+        if type(item) in _NOT_PORTABLE and conversion.options.target != "openai":
             account.refuse("unsupported_item", f"{root}/{position}", "an item outside the portable set")
     checked.close(**closing)
 
@@ -71,7 +65,7 @@ def _read_as_completed(item: Any) -> Any:
 
 
 def _check_messages(
-    session: Judge, messages: list[Any], root: str, schemas: tools.Schemas, account: Account, **closing: bool
+    conversion: Conversion, messages: list[Any], root: str, schemas: tools.Schemas, account: Account, **closing: bool
 ) -> None:
     def where(key: tuple[int, int], field: str) -> str:
         place = f"{root}/{key[0]}" if root != "/choices" else f"/choices/{key[0]}/message"
@@ -80,34 +74,34 @@ def _check_messages(
         legacy = into_responses.LEGACY_FIELDS.get(field)
         return f"{place}/function_call{legacy}" if legacy else place
 
-    checked = session.gate(schemas, UNSET, account, where)
+    checked = conversion.gate(schemas, UNSET, account, where)
     gate.check_messages(messages, checked)
     checked.close(**closing)
 
 
-def _check_chat_request(session: Judge, body: chat.Request, account: Account) -> None:
-    _check_messages(session, body.messages, "/messages", tools.schemas_of(body.tools), account)
+def _check_chat_request(conversion: Conversion, body: chat.Request, schemas: tools.Schemas, account: Account) -> None:
+    _check_messages(conversion, body.messages, "/messages", schemas, account)
 
 
-def _check_completion(session: Judge, body: chat.Completion, account: Account) -> None:
+def _check_completion(conversion: Conversion, body: chat.Completion, schemas: tools.Schemas, account: Account) -> None:
     for at, choice in enumerate(body.choices):
         _check_messages(
-            session, [*[chat.AssistantMessage()] * at, choice.message], "/choices", {}, account, answer=True
+            conversion, [*[chat.AssistantMessage()] * at, choice.message], "/choices", schemas, account, answer=True
         )
 
 
-def _check_request(session: Judge, body: responses.Request, account: Account) -> None:
+def _check_request(conversion: Conversion, body: responses.Request, schemas: tools.Schemas, account: Account) -> None:
     elsewhere = any(
         getattr(body, name) not in (UNSET, NOTHING) for name in ("previous_response_id", "conversation")
     ) or any(type(item) is responses.ItemReference for item in body.input or () if not isinstance(item, str))
-    _check_items(session, body.input, "/input", tools.schemas_of(body.tools), account, orphans_legal=elsewhere)
+    _check_items(conversion, body.input, "/input", schemas, account, orphans_legal=elsewhere)
 
 
-def _check_response(session: Judge, body: responses.Response, account: Account) -> None:
-    _check_items(session, body.output, "/output", tools.schemas_of(body.tools), account, answer=True)
+def _check_response(conversion: Conversion, body: responses.Response, schemas: tools.Schemas, account: Account) -> None:
+    _check_items(conversion, body.output, "/output", schemas, account, answer=True)
 
 
-_CHECK: Final[dict[type, Callable[[Judge, Any, Account], None]]] = {
+_CHECK: Final[dict[type, Callable[[Conversion, Any, tools.Schemas, Account], None]]] = {
     list: _check_list,
     chat.Request: _check_chat_request,
     chat.Completion: _check_completion,

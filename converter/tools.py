@@ -142,7 +142,7 @@ def _decoded(raw: Raw, type_: Any, tables: Tables, path: str, account: Account, 
         text = tidy(raw, type_, path, reading)
         if account.reasons or text is None:
             raise Refused(account.reasons) from None
-        account.shifts = reading.shifts
+        account.layers = [reading.shifts]
         decoded = msgspec.json.decode(text, type=type_)
     return decoded
 

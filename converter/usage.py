@@ -9,11 +9,15 @@ from msgspec import UNSET, UnsetType
 from converter import chat, responses
 from converter.outcome import Account
 
-# OpenAI always sends these: a zero says nothing, and is spelled out again on the way back.
-_PROMPT_ZEROS: Final = ("audio_tokens",)
-_COMPLETION_ZEROS: Final = ("audio_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens")
-_PROMPT_EXTRAS: Final = ("text_tokens", "image_tokens", "video_tokens")
-_COMPLETION_EXTRAS: Final = ("text_tokens", "image_tokens")
+_PROMPT_EXTRAS: Final = ("audio_tokens", "cache_write_tokens", "text_tokens", "image_tokens", "video_tokens")
+_ANSWER_EXTRAS: Final = (
+    "audio_tokens",
+    "accepted_prediction_tokens",
+    "rejected_prediction_tokens",
+    "text_tokens",
+    "image_tokens",
+)
+_INPUT_EXTRAS: Final = ("cache_write_tokens",)
 
 
 def into_responses(usage: chat.Usage | UnsetType | None, account: Account) -> responses.Usage | None:
@@ -25,10 +29,9 @@ def into_responses(usage: chat.Usage | UnsetType | None, account: Account) -> re
     answer = _count(usage.completion_tokens, "completion_tokens", filled)
     prompt_details, answer_details = usage.prompt_tokens_details, usage.completion_tokens_details
     cached = prompt_details.cached_tokens if prompt_details else None
-    written = prompt_details.cache_write_tokens if prompt_details else None
     reasoning = answer_details.reasoning_tokens if answer_details else None
-    _name_extras(prompt_details, "prompt_tokens_details", _PROMPT_EXTRAS, _PROMPT_ZEROS, account)
-    _name_extras(answer_details, "completion_tokens_details", _COMPLETION_EXTRAS, _COMPLETION_ZEROS, account)
+    _name_extras(prompt_details, "prompt_tokens_details", _PROMPT_EXTRAS, account)
+    _name_extras(answer_details, "completion_tokens_details", _ANSWER_EXTRAS, account)
     for name, value in (("prompt_tokens_details", cached), ("completion_tokens_details", reasoning)):
         if not isinstance(value, int):
             filled.append(name)
@@ -40,7 +43,7 @@ def into_responses(usage: chat.Usage | UnsetType | None, account: Account) -> re
         account.notice("filled", f"/usage/{name}", "counts that the log lacks")
     return responses.Usage(
         input_tokens=prompt,
-        input_tokens_details=responses.InputDetails(cached or 0, written if isinstance(written, int) else UNSET),
+        input_tokens_details=responses.InputDetails(cached or 0),
         output_tokens=answer,
         output_tokens_details=responses.OutputDetails(reasoning or 0),
         total_tokens=total,
@@ -57,13 +60,12 @@ def _count(value: int | UnsetType | None, name: str, filled: list[str]) -> int:
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
-def _name_extras(details: Any, place: str, extras: tuple[str, ...], zeros: tuple[str, ...], account: Account) -> None:
-    if not details:
-        return
-    for name in (*extras, *zeros):
+def _name_extras(details: Any, place: str, extras: tuple[str, ...], account: Account) -> None:
+    """Name the counts that the target does not know. One of zero is no loss: OpenAI sends them all, always."""
+    for name in extras if details else ():
         value = getattr(details, name)
-        if isinstance(value, int) and (value or name in extras):
-            account.notice("dropped", f"/usage/{place}/{name}")
+        if isinstance(value, int):
+            account.notice("dropped" if value else "echo", f"/usage/{place}/{name}", "" if value else "counts of zero")
 
 
 def into_chat(usage: responses.Usage | Any | None, account: Account) -> chat.Usage | Any:
@@ -76,19 +78,18 @@ def into_chat(usage: responses.Usage | Any | None, account: Account) -> chat.Usa
             account.notice("filled", f"/usage/{name}", "counts that the log lacks")
     prompt, answer = prompt or 0, answer or 0
     inside, outside = usage.input_tokens_details, usage.output_tokens_details
+    _name_extras(inside, "input_tokens_details", _INPUT_EXTRAS, account)
     return chat.Usage(
         prompt_tokens=prompt,
         completion_tokens=answer,
         total_tokens=total if isinstance(total, int) else prompt + answer,
         prompt_tokens_details=chat.PromptDetails(
-            inside.cached_tokens if isinstance(inside.cached_tokens, int) else UNSET,
-            0,
-            inside.cache_write_tokens if isinstance(inside.cache_write_tokens, int) else UNSET,
+            inside.cached_tokens if isinstance(inside.cached_tokens, int) else UNSET
         )
         if inside
         else UNSET,
         completion_tokens_details=chat.CompletionDetails(
-            outside.reasoning_tokens if isinstance(outside.reasoning_tokens, int) else UNSET, 0, 0, 0
+            outside.reasoning_tokens if isinstance(outside.reasoning_tokens, int) else UNSET
         )
         if outside
         else UNSET,

@@ -1,0 +1,82 @@
+"""Find a value in a JSON text by its pointer, and put another in its place without touching a byte beside it."""
+
+from __future__ import annotations
+
+import re
+from json import JSONDecoder
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any, Final
+
+from converter.outcome import Reason, Refused
+
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_scan: Final = JSONDecoder(parse_int=str, parse_float=str).raw_decode
+
+Span = tuple[int, int]
+
+
+def find(text: bytes, pointer: str) -> Span:
+    """The bytes of the value that a JSON Pointer (RFC 6901) leads to. ``text`` is valid JSON.
+
+    Raises `Refused` (``missing_field``) where it leads nowhere.
+    """
+    characters = text.decode()
+    start = _blank(characters, 0)
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        found = _step(characters, start, name)
+        if found is None:
+            raise Refused([Reason("missing_field", pointer, "no value stands here, as --at or --from says")])
+        start = found
+    end = _scan(characters, start)[1]
+    if len(characters) == len(text):
+        return start, end
+    return len(characters[:start].encode()), len(characters[:end].encode())
+
+
+def _step(characters: str, start: int, name: str) -> int | None:
+    if characters[start] == "{":
+        return _member(characters, start, name)
+    if characters[start] == "[" and name.isdigit():
+        return _element(characters, start, int(name))
+    return None
+
+
+def _blank(characters: str, at: int) -> int:
+    match = _BLANK.match(characters, at)
+    return match.end() if match else at
+
+
+def _member(characters: str, start: int, name: str) -> int | None:
+    at, found = _blank(characters, start + 1), None
+    while characters[at] != "}":
+        key, at = scanstring(characters, at + 1, True)
+        value = _blank(characters, _blank(characters, at) + 1)
+        if key == name:
+            found = value  # the last of several with one name, as every decoder takes it
+        at = _next(characters, _scan(characters, value)[1])
+    return found
+
+
+def _element(characters: str, start: int, number: int) -> int | None:
+    at = _blank(characters, start + 1)
+    while characters[at] != "]":
+        if number == 0:
+            return at
+        number -= 1
+        at = _next(characters, _scan(characters, at)[1])
+    return None
+
+
+def _next(characters: str, at: int) -> int:
+    at = _blank(characters, at)
+    return _blank(characters, at + 1) if characters[at] == "," else at
+
+
+def replaced(text: bytes, values: list[tuple[Span, Any]]) -> bytes:
+    """The text with other values at these places."""
+    result, done = [], 0
+    for (start, end), value in sorted(values):
+        result += [text[done:start], value]
+        done = end
+    return b"".join([*result, text[done:]])
