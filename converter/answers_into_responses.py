@@ -54,7 +54,7 @@ def echo_of(request: responses.Request) -> dict[str, Any]:
     if request.tools is not UNSET:
         echo["tools"] = [_echoed_tool(members_of(tool)) for tool in elements_of(request.tools)]
     if request.text is not UNSET:
-        echo["text"] = _echoed_text(request.text)
+        echo["text"] = echoed_text(request.text)
     if request.reasoning is not UNSET:
         echo["reasoning"] = {"effort": NULL, "summary": NULL, **_members(request.reasoning)}
     return echo
@@ -73,7 +73,7 @@ def _echoed_tool(members: dict[str, Raw]) -> dict[str, Any]:
     return {"type": "function", **dict.fromkeys(("name", "description", "parameters", "strict"), NULL), **members}
 
 
-def _echoed_text(value: Any) -> dict[str, Any]:
+def echoed_text(value: Any) -> dict[str, Any]:
     """The released schema wants a format, and in a JSON Schema format no schema but null."""
     text = _members(value)
     form = _members(text.get("format", {"type": "text"}))

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from converter import habits, repairs, standing, text
+from converter import folded, habits, repairs, standing, text
 from converter.conversion import Beside, Conversion, Passage
 from converter.kinds import KINDS, Kind
 from converter.mapping import CONVERT
@@ -85,6 +85,8 @@ class Session:
         beside = Beside() if opened.pair else None
         written = []
         for body in opened.bodies:
+            if body.folded:
+                body.text = folded.completed(body.kind.name, body.text, account)
             account.base, account.layers = body.base, [body.shifts] if body.shifts else []
             written.append(self._body(body.kind, body.text, account, beside))
         account.base, account.layers = "", []

@@ -96,8 +96,12 @@ def _tool_call(members: Members, path: str, reading: Reading) -> None:
 def _arguments(members: Members, path: str, reading: Reading) -> None:
     """Ollama and many fine-tuning rows: arguments as an object. Only the named repair writes them as a string."""
     raw = members.get("arguments")
-    if raw is None or kind(raw) == "a string":
+    if raw is not None and kind(raw) == "a string":
         return
+    if _absent(members, "arguments"):
+        _no_arguments(members, path, reading)
+        return
+    assert raw is not None
     if kind(raw) == "an object" and "stringify-arguments" in reading.options.repair:
         reading.account.notice("repaired", f"{path}/arguments", "stringify-arguments: an object written as its text")
         _set(members, "arguments", bytes(raw).decode())
@@ -105,6 +109,22 @@ def _arguments(members: Members, path: str, reading: Reading) -> None:
     hint = " (--repair stringify-arguments writes it as one)" if kind(raw) == "an object" else ""
     reading.account.refuse("arguments_type", f"{path}/arguments", f"{kind(raw)}, not a JSON string{hint}")
     _set(members, "arguments", "")
+
+
+def _no_arguments(members: Members, path: str, reading: Reading) -> None:
+    """A key that was never logged is not an empty text: only the named repair writes one."""
+    if "empty-arguments" in reading.options.repair:
+        reading.account.notice("repaired", path, 'empty-arguments: no arguments became "{}"')
+        _set(members, "arguments", "{}")
+        return
+    if "arguments" in members:
+        reading.account.refuse("arguments_type", f"{path}/arguments", f"null, not a JSON string{_EMPTY_HINT}")
+    else:
+        reading.account.refuse("missing_field", path, f"no arguments, which are required here{_EMPTY_HINT}")
+    _set(members, "arguments", "")
+
+
+_EMPTY_HINT: Final = ' (--repair empty-arguments writes "{}")'
 
 
 def _chat_message(members: Members, path: str, reading: Reading) -> None:
@@ -247,6 +267,8 @@ def _item(members: Members, path: str, reading: Reading) -> None:
 
 
 def _message_item(members: Members, path: str, reading: Reading) -> None:
+    if _absent(members, "role") and b'"output_text"' in bytes(members.get("content", Raw(b""))):
+        _set(members, "role", "assistant")
     if text_of(members.get("role")) == "assistant" and _absent(members, "content"):
         _set(members, "content", "")
 

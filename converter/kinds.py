@@ -70,8 +70,12 @@ def _chat_request(members: Members) -> bool:
 
 
 def _responses_request(members: Members) -> bool:
-    """``input``, or what stands in its place: a stored prompt, an earlier response, a conversation."""
-    return "input" in members or _is(members, "prompt", "an object") or "previous_response_id" in members
+    """``input``, or what stands in its place: a stored prompt, or an earlier response."""
+    return (
+        _is(members, "input", "a string", "an array", "null")
+        or _is(members, "prompt", "an object")
+        or ("model" in members and _is(members, "previous_response_id", "a string"))
+    )
 
 
 OBJECTS: Final[tuple[tuple[str, Callable[[Members], bool]], ...]] = (
@@ -145,6 +149,10 @@ def _anthropic_request(members: Members) -> bool:
     )
 
 
+def _cohere_request(members: Members) -> bool:
+    return ("messages" in members and "documents" in members) or {"message", "chat_history"} <= members.keys()
+
+
 def _legacy_completions(members: Members) -> bool:
     """Together repeats an empty ``prompt`` in its chat answers."""
     chatty = {"messages", "choices", "completion", "input"} & members.keys()
@@ -160,6 +168,7 @@ def _embeddings(members: Members) -> bool:
 
 FOREIGN: Final[tuple[tuple[str, Callable[[Members], bool]], ...]] = (
     ("an API error body", lambda m: _is(m, "error", "an object", "a string") and not {"output", "choices"} & m.keys()),
+    ("an HTTP answer around a body (--at /body converts it)", lambda m: {"status_code", "body"} <= m.keys()),
     ("an Anthropic Messages request", _anthropic_request),
     ("an Anthropic Messages response", lambda m: text_of(m.get("type")) == "message" and _is(m, "content", "an array")),
     ("a Gemini request", lambda m: _is(m, "contents", "an array", "an object")),

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Final, TypeAlias, get_args
 
@@ -66,7 +67,7 @@ def _has(*names: str) -> Schema:
     return {"required": list(names)}
 
 
-# Branches are chosen by their keys, as `converter.shapes` chooses, and not by trial: then a validator speaks of the
+# Branches are chosen by their keys, as `converter.kinds` chooses, and not by trial: then a validator speaks of the
 # fault itself, and an object with a fault in its answer cannot pass as a request with unknown keys.
 _CHAT_ROOT: Final[Schema] = {
     "if": {"type": "array"},
@@ -232,15 +233,16 @@ def _tidy(schema: Schema, unions: dict[str, Schema]) -> Schema:
 
 
 def _either(branches: list[Schema]) -> Schema:
-    """``anyOf``, or one ``type`` where the branches are nothing but types."""
+    """``anyOf``, or one ``type`` where the branches are nothing but types; null is last in every release of msgspec."""
+    branches.sort(key=lambda branch: branch == {"type": "null"})
     if all(branch.keys() == {"type"} for branch in branches):
         return {"type": [branch["type"] for branch in branches]}
     return {"anyOf": branches}
 
 
 def _prose(docstring: str) -> str:
-    """A docstring without its markup and its line ends."""
-    return re.sub(r"(?<!\n)\n(?!\n)", " ", docstring).replace("``", "`")
+    """A docstring without its markup, its indentation and its line ends."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(docstring)).replace("``", "`")
 
 
 # ---------------------------------------------------------------- finding

@@ -154,7 +154,7 @@ def with_tools(row: Row) -> Row:
     def guarded(source: str, raw: Raw, draft: Draft) -> None:
         if draft.tools:
             row(source, raw, draft)
-        elif kind(raw) == "an object":
+        elif kind(raw) != "a boolean" and text_of(raw) not in CHOICES:
             draft.drop(f"/{source}", "no effect without tools")
 
     return guarded

@@ -50,7 +50,11 @@ def _check_items(
     gate.check_items([_read_as_completed(item) for item in held], checked)
     for position, item in enumerate(held):
         if type(item) in _NOT_PORTABLE and conversion.options.target != "openai":
-            account.refuse("unsupported_item", f"{root}/{position}", "an item outside the portable set")
+            account.refuse(
+                "unsupported_item",
+                f"{root}/{position}",
+                "OpenAI's own custom tool call, which is outside the portable set (--target openai takes it)",
+            )
     checked.close(**closing)
 
 
