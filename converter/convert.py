@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from converter import folded, habits, repairs, standing, text
+from converter import folded, habits, repairs, standing, text, verify
 from converter.conversion import Beside, Conversion, Passage
 from converter.kinds import KINDS, Kind
 from converter.mapping import CONVERT
@@ -36,6 +36,7 @@ class Session:
         self.conversion = Conversion(verb, options)
         self.target = self.conversion.target
         self.guess: Kind = KINDS["chat-request" if verb == "to-responses" else "responses-request"]
+        self.returning: Session | None = None
         self.plain = options.shape is None and not options.at
 
     def outcome(self, line: int, record: bytes) -> Converted | Rejected:
@@ -70,8 +71,6 @@ class Session:
         notices = account.notices()
         if self.options.strict:
             self._strict(record, notices)
-        if self.options.verify:
-            self._verify(record, written, notices)
         return written, notices
 
     def _record(self, record: bytes, account: Account) -> bytes:
@@ -122,7 +121,12 @@ class Session:
         if self.options.repair:
             repairs.apply(kind.name, body, account, self.options)
         value = CONVERT[kind.name](self.conversion, body, passage)
-        return b"" if account.reasons else encode(value)
+        if account.reasons:
+            return b""
+        written = encode(value)
+        if self.options.verify:
+            verify.hold(kind, text, written, account, self.options, self._back)
+        return written
 
     # -------------------------------------------------------- what the user asked for
 
@@ -139,10 +143,10 @@ class Session:
         if reasons:
             raise Refused(reasons)
 
-    def _verify(self, record: bytes, written: bytes, notices: list[Notice]) -> None:
-        from converter import verify
-
-        verify.hold(self.verb, self.options, record, written, notices)
+    def _back(self, written: bytes) -> bytes:
+        if self.returning is None:
+            self.returning = Session(verify.BACK[self.verb], verify.options_back(self.options))
+        return self.returning.convert(written)[0]
 
 
 # ---------------------------------------------------------------- the library's functions
