@@ -185,7 +185,7 @@ def _output(choice: chat.Choice, at: int, identity: str, context: into_responses
     if parts:
         items.append(responses.OutputMessage(f"msg_{identity}", "completed", "assistant", parts))
     for number, call in enumerate(message.tool_calls or []):
-        into_responses.TOOL_CALL_BY_TYPE[type(call)](call, f"/tool_calls/{number}", -1, items, context)
+        into_responses.TOOL_CALL_BY_TYPE[type(call)](call, number, -1, items, context)
     if message.function_call:
         into_responses.legacy_call(message.function_call, -1, items, context)
     return items

@@ -8,9 +8,11 @@ finds them one by one.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from functools import cache
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import astuple
 
 
 def _schema(**keywords: Any) -> Meta:
@@ -31,6 +33,30 @@ OptionalText: TypeAlias = str | UnsetType | None
 
 class Base(Struct, forbid_unknown_fields=True, gc=False):
     """What all structs here share: unknown fields are an error, and no cycles to collect."""
+
+
+def present(body: Struct, first: str, rare: str) -> dict[str, Any]:
+    """The fields of a request that are there, by name: ``model``, and those from ``first`` on.
+
+    Of some forty settings a request has three, and this runs once a record: where none of the fields from ``rare`` on
+    is there, they are passed over in one comparison.
+    """
+    values, names = astuple(body), body.__struct_fields__
+    begin, middle = _place(names, first), _place(names, rare)
+    end = middle if values[middle:] == _ABSENT[: len(values) - middle] else len(values)
+    found = {} if values[0] is UNSET else {"model": values[0]}
+    for number in range(begin, end):
+        if values[number] is not UNSET:
+            found[names[number]] = values[number]
+    return found
+
+
+@cache
+def _place(names: tuple[str, ...], name: str) -> int:
+    return names.index(name)
+
+
+_ABSENT: Final = (UNSET,) * 64
 
 
 # ---------------------------------------------------------------- content parts
@@ -246,38 +272,43 @@ Tool: TypeAlias = FunctionTool | CustomTool
 
 
 class Request(Base, kw_only=True):
-    """A request body. ``messages`` is converted; each other field is a setting, passed on or named in a notice."""
+    """A request body. ``messages`` is converted; each other field is a setting, passed on or named in a notice.
+
+    The settings stand in the order in which `settings_of` looks at them: those that many requests have come first.
+    """
 
     model: Text | UnsetType = UNSET
     messages: list[Message]
     tools: Array | UnsetType = UNSET
+    functions: Array | UnsetType = UNSET
+
+    temperature: Number | UnsetType = UNSET
+    max_tokens: Integer | UnsetType = UNSET
+    max_completion_tokens: Integer | UnsetType = UNSET
+    stream: Flag | UnsetType = UNSET
+    stream_options: Object | UnsetType = UNSET
     tool_choice: Value | UnsetType = UNSET
     parallel_tool_calls: Flag | UnsetType = UNSET
-    functions: Array | UnsetType = UNSET
-    function_call: Value | UnsetType = UNSET
-    temperature: Number | UnsetType = UNSET
+    response_format: Object | UnsetType = UNSET
     top_p: Number | UnsetType = UNSET
     n: Integer | UnsetType = UNSET
     stop: Value | UnsetType = UNSET
+
     seed: Integer | UnsetType = UNSET
+    store: Flag | UnsetType = UNSET
+    reasoning_effort: Text | UnsetType = UNSET
+    metadata: Object | UnsetType = UNSET
+    function_call: Value | UnsetType = UNSET
     presence_penalty: Number | UnsetType = UNSET
     frequency_penalty: Number | UnsetType = UNSET
     logit_bias: Object | UnsetType = UNSET
     logprobs: Flag | UnsetType = UNSET
     top_logprobs: Integer | UnsetType = UNSET
-    max_completion_tokens: Integer | UnsetType = UNSET
-    max_tokens: Integer | UnsetType = UNSET
-    response_format: Object | UnsetType = UNSET
     verbosity: Text | UnsetType = UNSET
-    reasoning_effort: Text | UnsetType = UNSET
     modalities: Array | UnsetType = UNSET
     audio: Object | UnsetType = UNSET
     prediction: Object | UnsetType = UNSET
     web_search_options: Object | UnsetType = UNSET
-    stream: Flag | UnsetType = UNSET
-    stream_options: Object | UnsetType = UNSET
-    store: Flag | UnsetType = UNSET
-    metadata: Object | UnsetType = UNSET
     service_tier: Text | UnsetType = UNSET
     user: Text | UnsetType = UNSET
     safety_identifier: Text | UnsetType = UNSET
@@ -292,6 +323,11 @@ class Request(Base, kw_only=True):
     usage: Value | UnsetType = UNSET
     include_reasoning: Value | UnsetType = UNSET
     extra_body: Value | UnsetType = UNSET
+
+
+def settings_of(body: Request) -> dict[str, Raw]:
+    """The settings that a request has, as they stand."""
+    return present(body, "temperature", "seed")
 
 
 # ---------------------------------------------------------------- completions

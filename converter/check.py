@@ -61,7 +61,7 @@ def _gated(session: Conversion, found: Kind, text: bytes) -> Account:
         account.found.clear()
         standing.check(session, found.decode(tidied), Passage(text, account, None))
     if account.reasons:
-        raise Refused(account.reasons)
+        raise Refused(list(account.reasons))
     return account
 
 
@@ -116,7 +116,7 @@ def _row(line: int, position: int, item: dict[str, Any], schemas: tools.Schemas)
     name = item.get("name")
     verdict = replay_gate(item, None)
     if verdict is Verdict.OK and isinstance(name, str):
-        for schema in schemas.get(name, ()):
-            verdict = schema.verdict(item["arguments"]) if not schema.problem else verdict
+        schema = schemas.get(name)
+        verdict = schema.verdict(item["arguments"]) if schema and not schema.problem else verdict
     shown = {key: value if isinstance(value := item.get(key), str) else "" for key in ("type", "name", "call_id")}
     return Row(line, position, **shown, status=str(item["status"]), verdict=verdict.value)

@@ -24,18 +24,17 @@ class Conversion:
         self.options = options
         self.target = TARGET[verb]
         self.toolbox = tools.Toolbox(verb, options)
-        self.given = tools.given(options.tools)
+        self.given = self.toolbox.given
 
-    def gate(self, own: tools.Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
+    def gate(self, schemas: tools.Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
         """A gate for one body."""
         allowed = settings.names_of(tool_choice) if tool_choice is not UNSET else None
-        return gate.Gate(self.given, own, allowed, self.options, account, where)
+        return gate.Gate(schemas, allowed, self.options, account, where)
 
     def tools(self, body: Any, account: Account) -> tools.Tools:
         """The body's tools, converted, and what is to be said of them."""
         made = self.toolbox.of(body.tools)
-        legacy = getattr(body, "functions", UNSET)
-        if legacy is not UNSET:
+        if (legacy := getattr(body, "functions", UNSET)) is not UNSET:
             made = tools.joined(made, self.toolbox.of(legacy, "functions"))
         for notice in made.notices:
             for path in notice.paths:

@@ -67,7 +67,7 @@ class Session:
             for path in shield.paths():
                 account.notice("odd", path, "a lone surrogate, kept as its escape")
         if account.reasons:
-            raise Refused(account.reasons)
+            raise Refused(list(account.reasons))
         notices = account.notices()
         if self.options.strict:
             self._strict(record, notices)

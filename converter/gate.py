@@ -54,24 +54,14 @@ def replay_gate(item: dict[str, Any], schema: dict[str, Any] | bool | None) -> V
 
 
 class Gate:
-    """One record at the gate: the schemas of its tools, and where to say what is found.
+    """One record at the gate: the schemas of its tools, and where to say what is found."""
 
-    ``given`` are the schemas of ``--tools``: they go before the record's own, tool by tool.
-    """
-
-    __slots__ = ("account", "allowed", "answered", "given", "mark", "opened", "options", "own", "premature", "where")
+    __slots__ = ("account", "allowed", "answered", "mark", "opened", "options", "premature", "schemas", "where")
 
     def __init__(
-        self,
-        given: Schemas,
-        own: Schemas,
-        allowed: frozenset[str] | None,
-        options: Options,
-        account: Account,
-        where: Where,
+        self, schemas: Schemas, allowed: frozenset[str] | None, options: Options, account: Account, where: Where
     ) -> None:
-        self.given = given
-        self.own = own
+        self.schemas = schemas
         self.allowed = allowed
         self.options = options
         self.account = account
@@ -79,27 +69,37 @@ class Gate:
         self.opened: dict[str, Any] = {}
         self.answered: set[str] = set()
         self.premature: dict[str, list[Any]] = {}
-        self.mark: Any = -1
+        self.mark = -1
 
     # -------------------------------------------------------- verdicts
 
+    def passes(self, name: str, arguments: str, status: Any) -> bool:
+        """Whether there is nothing at all to say of a call. If not, `call` says it."""
+        schema = self.schemas.get(name)
+        return (
+            schema is not None
+            and status == "completed"
+            and schema.problem is None
+            and schema.verdict(arguments) is Verdict.OK
+            and arguments[0] == "{"
+            and self.allowed is None
+        )
+
     def call(self, name: str, arguments: str, status: Any, key: Any) -> None:
         """Judge one call. A faulty call still counts for pairing, so that one fault is reported once."""
-        schemas = self.given.get(name) or self.own.get(name)
+        schema = self.schemas.get(name)
         if status != "completed":
             self._refuse_status(key)
-        elif schemas is None or schemas[0].problem:
-            self._without_schema(name, arguments, schemas, key)
-        else:
-            for schema in schemas:
-                verdict = schema.verdict(arguments)
-                if verdict is not Verdict.OK:
-                    self._refuse_arguments(verdict, schema.fault(arguments), arguments, key)
-                    break
+        elif schema is None or schema.problem:
+            self._without_schema(name, arguments, schema, key)
+        elif (verdict := schema.verdict(arguments)) is not Verdict.OK:
+            self._refuse_arguments(verdict, schema.fault(arguments), arguments, key)
         if arguments[:1] != "{" and arguments.strip()[:1] != "{" and parse_verdict(arguments) is Verdict.OK:
             self.account.notice("odd", self.where(key, "arguments"), "arguments that are JSON but not an object")
         if self.allowed is not None and name not in self.allowed:
             self.account.notice("odd", self.where(key, "name"), "a call to a tool that allowed_tools leaves out")
+        if not TOOL_NAME.fullmatch(name):
+            self.account.refuse("limit", self.where(key, "name"), "a tool name outside ^[a-zA-Z0-9_-]{1,64}$")
 
     def _refuse_status(self, key: Any) -> None:
         self.account.refuse(
@@ -109,15 +109,15 @@ class Gate:
             "(--allow status writes it all the same)",
         )
 
-    def _without_schema(self, name: str, arguments: str, schemas: Any, key: Any) -> None:
+    def _without_schema(self, name: str, arguments: str, schema: Any, key: Any) -> None:
         verdict = parse_verdict(arguments)
         if verdict is not Verdict.OK:
             self._refuse_arguments(verdict, "the arguments are not one JSON text", arguments, key)
-        if schemas is not None:
+        if schema is not None:
             self.account.refuse(
                 "invalid_tool_schema",
                 self.where(key, "name"),
-                f"the called tool's schema cannot be used: {schemas[0].problem} (--tools gives another)",
+                f"the called tool's schema cannot be used: {schema.problem} (--tools gives another)",
             )
         elif self.options.require_schema:
             self.account.refuse(
@@ -197,10 +197,6 @@ def _position(key: Any) -> int:
     return position
 
 
-_CALLS: Final = (responses.FunctionCall, responses.CustomToolCall)
-_OUTPUTS: Final = (responses.FunctionCallOutput, responses.CustomToolCallOutput)
-
-
 def check_items(items: list[Any], gate: Gate, turns: Iterable[int] = ()) -> None:
     """Gate the items of a request, an item list or a response.
 
@@ -210,67 +206,88 @@ def check_items(items: list[Any], gate: Gate, turns: Iterable[int] = ()) -> None
     """
     last_output = -1
     for key, item in enumerate(items):
-        cls = type(item)
-        if cls is responses.FunctionCall:
-            gate.mark = max(gate.mark, last_output)
-            gate.call(item.name, item.arguments, item.status, key)
-            gate.ask(item.call_id, key)
-            if not 0 < len(item.call_id) <= CALL_ID_LIMIT or not TOOL_NAME.fullmatch(item.name):
-                _limits(item, key, gate)
-        elif cls is responses.FunctionCallOutput:
-            last_output = key
-            gate.answer(item.call_id, key)
-        elif cls is responses.Message:
+        cls = item.__class__
+        if cls is Message:
             if item.role == "user":
                 gate.mark = key
-            elif item.role == "assistant":
-                gate.mark = max(gate.mark, last_output)
-        elif cls is responses.CustomToolCall:
-            gate.mark = max(gate.mark, last_output)
-            gate.ask(item.call_id, key)
-        elif cls is responses.CustomToolCallOutput:
+            elif last_output > gate.mark and item.role == "assistant":
+                gate.mark = last_output
+        elif cls in CALLS:
+            if last_output > gate.mark:
+                gate.mark = last_output
+            _check_call(item, key, gate)
+        elif cls in OUTPUTS:
             last_output = key
-            gate.answer(item.call_id, key)
+            call_id = item.call_id
+            if gate.opened.pop(call_id, None) is None:
+                gate.answer(call_id, key)
+            else:
+                gate.answered.add(call_id)
     for position in turns:
         gate.mark = max(gate.mark, position)
 
 
-def _limits(item: responses.FunctionCall, key: Any, gate: Gate) -> None:
-    if not 0 < len(item.call_id) <= CALL_ID_LIMIT:
+def _check_call(item: Any, key: int, gate: Gate) -> None:
+    call_id = item.call_id
+    if item.__class__ is not CustomCall and not gate.passes(item.name, item.arguments, item.status):
+        gate.call(item.name, item.arguments, item.status, key)
+    if not 0 < len(call_id) <= CALL_ID_LIMIT:
         gate.account.refuse(
             "limit",
             gate.where(key, "call_id"),
-            f"a call id of {len(item.call_id)} characters, expected 1 to {CALL_ID_LIMIT} "
+            f"a call id of {len(call_id)} characters, expected 1 to {CALL_ID_LIMIT} "
             "(--repair rename-call-ids shortens it on call and output alike)",
         )
-    if not TOOL_NAME.fullmatch(item.name):
-        gate.account.refuse("limit", gate.where(key, "name"), "a tool name outside ^[a-zA-Z0-9_-]{1,64}$")
+    if call_id in gate.opened or call_id in gate.answered or gate.premature:
+        gate.ask(call_id, key)
+    else:
+        gate.opened[call_id] = key
+
+
+Message: Final = responses.Message
+CustomCall: Final = responses.CustomToolCall
+CALLS: Final = frozenset({responses.FunctionCall, responses.OutputFunctionCall, CustomCall})
+OUTPUTS: Final = frozenset({responses.FunctionCallOutput, responses.CustomToolCallOutput})
 
 
 def check_messages(messages: list[Any], gate: Gate) -> None:
     """Gate the messages of a request, a message list or a completion: a ``tool_calls`` entry counts as a call."""
     for at, message in enumerate(messages):
-        cls = type(message)
-        if cls is chat.AssistantMessage:
+        cls = message.__class__
+        if cls is Assistant:
             gate.mark = at
-            for number, call in enumerate(message.tool_calls or ()):
-                key = (at, number)
-                if type(call) is chat.FunctionToolCall:
-                    function = call.function
-                    gate.call(function.name, function.arguments, "completed", key)
-                    if not TOOL_NAME.fullmatch(function.name):
-                        gate.account.refuse(
-                            "limit", gate.where(key, "name"), "a tool name outside ^[a-zA-Z0-9_-]{1,64}$"
-                        )
-                gate.ask(call.id, key)
+            if message.tool_calls:
+                _check_turn(message.tool_calls, at, gate)
             if message.function_call:
                 _legacy_call(message.function_call, at, gate)
-        elif cls is chat.ToolMessage:
-            gate.answer(message.tool_call_id, (at, -1))
-        elif cls is chat.UserMessage:
+        elif cls is Tool:
+            call_id = message.tool_call_id
+            if gate.opened.pop(call_id, None) is None:
+                gate.answer(call_id, (at, -1))
+            else:
+                gate.answered.add(call_id)
+        elif cls is User:
             gate.mark = at
         elif cls is chat.FunctionMessage:
             gate.answer(f"function:{message.name}", (at, -1))
+
+
+Assistant: Final = chat.AssistantMessage
+Tool: Final = chat.ToolMessage
+User: Final = chat.UserMessage
+
+
+def _check_turn(calls: list[Any], at: int, gate: Gate) -> None:
+    for number, call in enumerate(calls):
+        if call.__class__ is chat.FunctionToolCall:
+            function = call.function
+            if not gate.passes(function.name, function.arguments, "completed"):
+                gate.call(function.name, function.arguments, "completed", (at, number))
+        call_id = call.id
+        if call_id in gate.opened or call_id in gate.answered or gate.premature:
+            gate.ask(call_id, (at, number))
+        else:
+            gate.opened[call_id] = (at, number)
 
 
 def _legacy_call(call: chat.Function, at: int, gate: Gate) -> None:

@@ -15,7 +15,7 @@ from converter.outcome import Account
 from converter.reading import kind
 
 PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,56}")
-LIMIT: Final = 64
+"""What can stand behind a prefix: 56 characters leave room for one within 64."""
 
 
 def digest(*parts: str) -> str:
@@ -28,24 +28,6 @@ def suffix(identifier: str, prefixes: tuple[str, ...]) -> str:
     for prefix in prefixes:
         identifier = identifier.removeprefix(prefix)
     return identifier if PLAIN.fullmatch(identifier) else digest(identifier)
-
-
-class CallIds:
-    """Item ids (``fc_…``) for calls. A call id may come again in one record; an item id never does."""
-
-    __slots__ = ("used",)
-
-    def __init__(self) -> None:
-        self.used: set[str] = set()
-
-    def item(self, call_id: str) -> str:
-        """The id of the next item with this call id."""
-        plain = call_id[5:] if call_id[:5] == "call_" else call_id
-        made = f"fc_{plain}"
-        if made in self.used or not PLAIN.fullmatch(plain):
-            made = f"fc_{digest(call_id, str(len(self.used)))}"
-        self.used.add(made)
-        return made
 
 
 def legacy_call_id(name: str, ordinal: int) -> str:

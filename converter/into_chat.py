@@ -7,7 +7,6 @@ Nothing here looks at arguments: they are carried.
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, Final
 
 from msgspec import UNSET, Raw
@@ -252,25 +251,16 @@ def items(body: list[Any], context: Context, turns: Turns) -> list[Any]:
     return turns.messages
 
 
-_NOT_SETTINGS: Final = frozenset({"input", "instructions", "tools", "previous_response_id", "conversation", "prompt"})
-_SETTINGS: Final = tuple(name for name in responses.Request.__struct_fields__ if name not in _NOT_SETTINGS)
-_settings: Final = attrgetter(*_SETTINGS)
-
-_ELSEWHERE: Final = {
-    "previous_response_id": "the record continues a response whose content is not in it",
-    "conversation": "the record continues a conversation whose content is not in it",
-    "prompt": "the record uses a prompt template whose text is not in it",
-}
-
-
 def request(body: responses.Request, tools: Tools, context: Context, turns: Turns) -> chat.Request:
     """A request body. ``instructions`` become a leading system message; what leans on a server's memory is refused."""
     account = context.account
-    for name, sentence in _ELSEWHERE.items():
-        value = getattr(body, name)
-        if value is not UNSET and not says_nothing(value):
+    source = responses.settings_of(body)
+    for name in responses.ELSEWHERE.keys() & source.keys():
+        if not says_nothing(source.pop(name)):
             account.refuse(
-                "incomplete_history", f"/{name}", f"{sentence} (--allow incomplete_history converts the rest)"
+                "incomplete_history",
+                f"/{name}",
+                f"{responses.ELSEWHERE[name]} (--allow incomplete_history converts the rest)",
             )
     if isinstance(body.instructions, str):
         turns.say(chat.SystemMessage(body.instructions), -1)
@@ -280,7 +270,6 @@ def request(body: responses.Request, tools: Tools, context: Context, turns: Turn
         items(body.input, context, turns)
     if not body.input and not body.instructions and not account.reasons:
         account.refuse("limit", "/input", "an empty conversation; Chat wants at least one message")
-    source = {name: value for name, value in zip(_SETTINGS, _settings(body), strict=True) if value is not UNSET}
     draft = settings.Draft(source, account, context.options, tools=tools.written is not UNSET)
     settings.convert(source, settings.TO_CHAT, draft)
     return chat.Request(messages=turns.messages, tools=tools.written, **draft.fields)

@@ -24,7 +24,7 @@ NULL: Final = Raw(b"null")
 class Context:
     """What the functions of one record share: the account, the options, where the messages stand, ids in use."""
 
-    __slots__ = ("account", "call_ids", "left_out", "legacy", "options", "places", "root", "turns")
+    __slots__ = ("account", "item_ids", "left_out", "legacy", "options", "places", "root", "turns")
 
     def __init__(self, account: Account, options: Options, root: str, left_out: set[str]) -> None:
         self.turns: list[int] = []
@@ -33,12 +33,20 @@ class Context:
         self.options = options
         self.root = root
         self.left_out = left_out
-        self.call_ids = ids.CallIds()
+        self.item_ids: set[str] = set()
         self.legacy = 0
 
     def path(self, at: int, rest: str = "") -> str:
         """The pointer to the message at this position, or to a part of it."""
         return f"{self.root}/{at}{rest}" if at >= 0 else f"{self.root}{rest}"
+
+    def item_id(self, call_id: str) -> str:
+        """The id of the next item with this call id. A call id may come again in one record; an item id never does."""
+        made = f"fc_{call_id}"
+        if made in self.item_ids or not ids.PLAIN.fullmatch(call_id):
+            made = f"fc_{ids.digest(call_id, str(len(self.item_ids)))}"
+        self.item_ids.add(made)
+        return made
 
     def drop(self, message: Any, names: tuple[str, ...], values: tuple[Any, ...], at: int) -> None:
         """Name the fields of a message that have no place in an item."""
@@ -51,7 +59,12 @@ class Context:
 
 
 Items = list[Any]
-CALLS: Final = (responses.FunctionCall, responses.CustomToolCall)
+CALLS: Final = frozenset({responses.OutputFunctionCall, responses.CustomToolCall})
+
+# Looked up once, not once a message.
+Message: Final = responses.Message
+Call: Final = responses.OutputFunctionCall
+Output: Final = responses.FunctionCallOutput
 
 
 def _text(part: chat.TextPart, path: str, context: Context) -> Any:
@@ -156,36 +169,32 @@ def _content(content: Any, table: PartTable, path: str, context: Context) -> Any
 
 _MESSAGE_EXTRAS: Final = ("name", "cache_control")
 _message_extras: Final = attrgetter(*_MESSAGE_EXTRAS)
-_NO_MESSAGE_EXTRAS: Final = (UNSET, UNSET)
 
 ASSISTANT_EXTRAS: Final = ("audio", "name", "prefix", "cache_control", "weight")
 assistant_extras: Final = attrgetter(*ASSISTANT_EXTRAS, *reasoning.FIELDS, "annotations", "refusal", "function_call")
-_NO_ASSISTANT_EXTRAS: Final = (UNSET,) * 11
+NO_ASSISTANT_EXTRAS: Final = (UNSET,) * 11
 
 
 def system(message: chat.SystemMessage, at: int, items: Items, context: Context) -> None:
     """A system message stays an item at its own place."""
-    _plain("system", message, SYSTEM_PARTS, at, items, context)
+    items.append(Message("system", _plain(message, SYSTEM_PARTS, at, context)))
 
 
 def developer(message: chat.DeveloperMessage, at: int, items: Items, context: Context) -> None:
     """A developer message stays one: models weigh the two roles differently."""
-    _plain("developer", message, SYSTEM_PARTS, at, items, context)
+    items.append(Message("developer", _plain(message, SYSTEM_PARTS, at, context)))
 
 
 def user(message: chat.UserMessage, at: int, items: Items, context: Context) -> None:
     """A user message."""
-    _plain("user", message, USER_PARTS, at, items, context)
+    items.append(Message("user", _plain(message, USER_PARTS, at, context)))
 
 
-def _plain(role: Any, message: Any, table: PartTable, at: int, items: Items, context: Context) -> None:
+def _plain(message: Any, table: PartTable, at: int, context: Context) -> Any:
     content = message.content
-    if type(content) is not str:
-        content = _content(content, table, context.path(at, "/content"), context)
-    extras = _message_extras(message)
-    if extras != _NO_MESSAGE_EXTRAS:
-        context.drop(message, _MESSAGE_EXTRAS, extras, at)
-    items.append(responses.Message(role, content))
+    if message.name is not UNSET or message.cache_control is not UNSET:
+        context.drop(message, _MESSAGE_EXTRAS, _message_extras(message), at)
+    return content if content.__class__ is str else _content(content, table, context.path(at, "/content"), context)
 
 
 def assistant(message: chat.AssistantMessage, at: int, items: Items, context: Context) -> None:
@@ -193,41 +202,53 @@ def assistant(message: chat.AssistantMessage, at: int, items: Items, context: Co
 
     An assistant message without text or calls becomes an empty message, so that the turn stays a turn.
     """
-    refusal = annotations = None
-    call = message.function_call
-    if items and type(items[-1]) in CALLS:
+    if items and items[-1].__class__ in CALLS:
         context.turns.append(len(items))  # items alone cannot tell this from text behind calls of one turn
-    extras = assistant_extras(message)
-    if extras != _NO_ASSISTANT_EXTRAS:
-        context.drop(message, ASSISTANT_EXTRAS, extras[:5], at)
-        items += reasoning.in_history(message, context.path(at), context.account, context.options)
-        refusal, annotations = message.refusal or None, message.annotations or None
-    content = message.content
-    calls = message.tool_calls
-    if content or refusal is not None:
-        items.append(_assistant_item(content, refusal, annotations, at, context))
-    elif not calls and not call:
-        items.append(responses.Message("assistant", "" if type(content) is not list else []))
-    elif items and type(items[-1]) is responses.Message and items[-1].role == "assistant":
+    content, calls = message.content, message.tool_calls
+    if assistant_extras(message) != NO_ASSISTANT_EXTRAS:
+        _rich_assistant(message, at, items, context)
+    elif content:
+        if content.__class__ is not str:
+            content = _content(content, ASSISTANT_PARTS, context.path(at, "/content"), context)
+        items.append(Message("assistant", content))
+    else:
+        _wordless(message, at, items, context)
+    if calls:
+        for number, one in enumerate(calls):
+            TOOL_CALL_BY_TYPE[one.__class__](one, number, at, items, context)
+
+
+def _rich_assistant(message: chat.AssistantMessage, at: int, items: Items, context: Context) -> None:
+    """A message that holds more than text and calls."""
+    context.drop(message, ASSISTANT_EXTRAS, assistant_extras(message)[:5], at)
+    items += reasoning.in_history(message, context.path(at), context.account, context.options)
+    refusal, annotations = message.refusal or None, message.annotations or None
+    if message.content or refusal is not None:
+        items.append(_assistant_item(message.content, refusal, annotations, at, context))
+    else:
+        _wordless(message, at, items, context)
+    if message.function_call:
+        legacy_call(message.function_call, at, items, context)
+
+
+def _wordless(message: chat.AssistantMessage, at: int, items: Items, context: Context) -> None:
+    if not message.tool_calls and not message.function_call:
+        items.append(Message("assistant", "" if type(message.content) is not list else []))
+    elif items and type(items[-1]) is Message and items[-1].role == "assistant":
         context.account.notice(
             "joined", context.path(at), "the calls follow an assistant message and become one turn with it"
         )
-    if calls:
-        for number, one in enumerate(calls):
-            TOOL_CALL_BY_TYPE[type(one)](one, f"/tool_calls/{number}", at, items, context)
-    if call:
-        legacy_call(call, at, items, context)
 
 
 def _assistant_item(content: Any, refusal: str | None, annotations: Any, at: int, context: Context) -> Any:
     if refusal is None and annotations is None:
         if type(content) is not str:
             content = _content(content, ASSISTANT_PARTS, context.path(at, "/content"), context)
-        return responses.Message("assistant", content)
+        return Message("assistant", content)
     parts = spoken_parts(content, annotations, at, context)
     if refusal is not None:
         parts.append(responses.Refusal(refusal))
-    return responses.Message("assistant", parts)
+    return Message("assistant", parts)
 
 
 def spoken_parts(content: Any, annotations: Any, at: int, context: Context) -> list[Any]:
@@ -249,35 +270,27 @@ def _citation(annotation: chat.Annotation) -> responses.UrlCitation:
     return responses.UrlCitation(one.start_index, one.end_index, one.url, one.title)
 
 
-def function_call(call: chat.FunctionToolCall, place: str, at: int, items: Items, context: Context) -> None:
+def function_call(call: chat.FunctionToolCall, number: int, at: int, items: Items, context: Context) -> None:
     """A call: its id becomes ``call_id``, its arguments are carried."""
     if call.extra_content is not UNSET or call.cache_control is not UNSET:
         for name in ("extra_content", "cache_control"):
             if (value := getattr(call, name)) is not UNSET and not says_nothing(value):
-                context.account.notice("dropped", context.path(at, f"{place}/{name}"))
-    function = call.function
-    items.append(
-        responses.FunctionCall(
-            id=context.call_ids.item(call.id),
-            name=function.name,
-            call_id=call.id,
-            status="completed",
-            arguments=function.arguments,
-        )
-    )
+                context.account.notice("dropped", context.path(at, f"/tool_calls/{number}/{name}"))
+    function, call_id = call.function, call.id
+    items.append(Call(context.item_id(call_id), function.name, call_id, "completed", function.arguments))
 
 
-def custom_call(call: chat.CustomToolCall, place: str, at: int, items: Items, context: Context) -> None:
+def custom_call(call: chat.CustomToolCall, number: int, at: int, items: Items, context: Context) -> None:
     """A custom tool call is OpenAI's own item; the core has no place for it."""
     if context.options.target == "openai":
         items.append(
             responses.CustomToolCall(
-                call.custom.name, call.id, call.custom.input, context.call_ids.item(call.id), "completed"
+                call.custom.name, call.id, call.custom.input, context.item_id(call.id), "completed"
             )
         )
     elif context.account.refuse(
         "unsupported_item",
-        context.path(at, place),
+        context.path(at, f"/tool_calls/{number}"),
         "a custom tool call, which is outside the portable set (--target openai keeps it)",
     ):
         context.left_out.add(call.id)
@@ -288,62 +301,47 @@ def legacy_call(call: chat.Function, at: int, items: Items, context: Context) ->
     call_id = ids.legacy_call_id(call.name, context.legacy)
     context.legacy += 1
     context.account.notice("filled", context.path(at, "/function_call"), "call_id: a legacy function_call has none")
-    items.append(
-        responses.FunctionCall(
-            id=context.call_ids.item(call_id),
-            name=call.name,
-            call_id=call_id,
-            status="completed",
-            arguments=call.arguments,
-        )
-    )
+    items.append(Call(context.item_id(call_id), call.name, call_id, "completed", call.arguments))
 
 
 def tool(message: chat.ToolMessage, at: int, items: Items, context: Context) -> None:
     """The output of a call: text stays text, parts stay parts."""
-    call_id = message.tool_call_id
-    if call_id in context.left_out and _name_of(call_id, items) is None:
+    call_id, content = message.tool_call_id, message.content
+    if context.left_out and call_id in context.left_out and _call_of(call_id, items) is None:
         context.account.notice("allowed", context.path(at), "the output of a call that was left out")
         return
-    content = message.content
-    custom = context.options.target == "openai" and _is_custom(call_id, items)
-    if type(content) is not str:
+    if content.__class__ is not str:
         content = _content(content, TOOL_PARTS, context.path(at, "/content"), context)
+    if message.name is not UNSET or message.cache_control is not UNSET:
+        _tool_extras(message, at, items, context)
+    if context.options.target == "openai" and type(_call_of(call_id, items)) is responses.CustomToolCall:
+        items.append(responses.CustomToolCallOutput(call_id, content))
+    else:
+        items.append(Output(call_id, content))
+
+
+def _tool_extras(message: chat.ToolMessage, at: int, items: Items, context: Context) -> None:
     extras = _message_extras(message)
-    if extras != _NO_MESSAGE_EXTRAS:
-        if extras[0] is not UNSET and (name := text_of(extras[0])) is not None and name == _name_of(call_id, items):
-            context.account.notice("echo", context.path(at, "/name"), "the name of the call that it answers")
-            extras = (UNSET, extras[1])
-        context.drop(message, _MESSAGE_EXTRAS, extras, at)
-    items.append(
-        responses.CustomToolCallOutput(call_id, content) if custom else responses.FunctionCallOutput(call_id, content)
-    )
+    call = _call_of(message.tool_call_id, items)
+    if call is not None and extras[0] is not UNSET and text_of(extras[0]) == call.name:
+        context.account.notice("echo", context.path(at, "/name"), "the name of the call that it answers")
+        extras = (UNSET, extras[1])
+    context.drop(message, _MESSAGE_EXTRAS, extras, at)
 
 
-def _name_of(call_id: str, items: Items) -> str | None:
-    """The name of the nearest earlier call with this id."""
-    for item in reversed(items):
-        if type(item) in CALLS and item.call_id == call_id:
-            name: str = item.name
-            return name
-    return None
-
-
-def _is_custom(call_id: str, items: Items) -> bool:
-    for item in reversed(items):
-        if type(item) in CALLS and item.call_id == call_id:
-            return type(item) is responses.CustomToolCall
-    return False
+def _call_of(call_id: str, items: Items) -> Any:
+    """The nearest earlier call with this id."""
+    return next((item for item in reversed(items) if type(item) in CALLS and item.call_id == call_id), None)
 
 
 def function(message: chat.FunctionMessage, at: int, items: Items, context: Context) -> None:
     """The output of a legacy call: of the nearest earlier unanswered call of that name."""
-    answered = {item.call_id for item in items if type(item) is responses.FunctionCallOutput}
+    answered = {item.call_id for item in items if type(item) is Output}
     call_id = next(
         (
             item.call_id
             for item in reversed(items)
-            if type(item) is responses.FunctionCall and item.name == message.name and item.call_id not in answered
+            if type(item) is Call and item.name == message.name and item.call_id not in answered
         ),
         None,
     )
@@ -357,10 +355,10 @@ def function(message: chat.FunctionMessage, at: int, items: Items, context: Cont
         content = ""
     elif type(content) is not str:
         content = _content(content, TOOL_PARTS, context.path(at, "/content"), context)
-    items.append(responses.FunctionCallOutput(call_id, content))
+    items.append(Output(call_id, content))
 
 
-TOOL_CALL_BY_TYPE: Final[dict[type, Callable[[Any, str, int, Items, Context], None]]] = {
+TOOL_CALL_BY_TYPE: Final[dict[type, Callable[[Any, int, int, Items, Context], None]]] = {
     chat.FunctionToolCall: function_call,
     chat.CustomToolCall: custom_call,
 }
@@ -378,24 +376,21 @@ ITEM_BY_ROLE: Final[dict[type, Callable[[Any, int, Items, Context], None]]] = {
 def messages(body: list[Any], context: Context) -> Items:
     """A message list becomes an item list."""
     items: Items = []
+    table = ITEM_BY_ROLE
     for at, message in enumerate(body):
-        ITEM_BY_ROLE[type(message)](message, at, items, context)
+        table[message.__class__](message, at, items, context)
     return items
-
-
-_NOT_SETTINGS: Final = frozenset({"messages", "tools", "functions"})
-_SETTINGS: Final = tuple(name for name in chat.Request.__struct_fields__ if name not in _NOT_SETTINGS)
-_settings: Final = attrgetter(*_SETTINGS)
 
 
 def request(body: chat.Request, tools: Tools, context: Context) -> responses.Request:
     """A request body. An absent ``store`` means false here and true there, so it is written."""
     items = messages(body.messages, context)
-    source = {name: value for name, value in zip(_SETTINGS, _settings(body), strict=True) if value is not UNSET}
+    source = chat.settings_of(body)
     draft = settings.Draft(source, context.account, context.options, tools=tools.written is not UNSET)
     settings.convert(source, settings.TO_RESPONSES, draft)
     fields = draft.fields
-    fields.setdefault("store", settings.FALSE)
+    if "store" not in fields:
+        fields["store"] = settings.FALSE
     return responses.Request(input=items, tools=tools.written, **fields)
 
 
@@ -430,4 +425,4 @@ def item_places(message: Any, place: str, made: Items) -> list[str]:
             if type(call) is chat.FunctionToolCall
         ]
     )
-    return [next(calls, f"{place}/function_call") if type(item) is responses.FunctionCall else place for item in made]
+    return [next(calls, f"{place}/function_call") if type(item) is Call else place for item in made]

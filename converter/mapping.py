@@ -27,7 +27,7 @@ def _chat_request(conversion: Conversion, body: chat.Request, passage: Passage) 
 def _message_list(conversion: Conversion, body: list[Any], passage: Passage) -> list[Any]:
     context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
     items = into_responses.messages(body, context)
-    _gate_items(conversion, items, {}, UNSET, context, body, passage.text)
+    _gate_items(conversion, items, conversion.given, UNSET, context, body, passage.text)
     return items
 
 
@@ -64,7 +64,7 @@ def _completion(conversion: Conversion, body: chat.Completion, passage: Passage)
             return context.root.removesuffix("/message") + "/finish_reason"
         return answers_into_responses.answer_place(response.output, message, context, key, field)
 
-    schemas, tool_choice = (beside.schemas, beside.tool_choice) if beside else ({}, UNSET)
+    schemas, tool_choice = (beside.schemas, beside.tool_choice) if beside else (conversion.given, UNSET)
     checked = conversion.gate(schemas, tool_choice, passage.account, where)
     gate.check_items(response.output, checked)
     checked.close(answer=True)
@@ -93,7 +93,7 @@ def _item_list(conversion: Conversion, body: list[Any], passage: Passage) -> lis
     messages = into_chat.items(body, context, turns)
     if not messages and not passage.account.reasons:
         passage.account.refuse("limit", "", "an empty conversation; Chat wants at least one message")
-    _gate_messages(conversion, turns, {}, UNSET)
+    _gate_messages(conversion, turns, conversion.given, UNSET)
     return messages
 
 
@@ -123,7 +123,8 @@ def _response(conversion: Conversion, body: responses.Response, passage: Passage
         return context.path(places[key[1]], f"/{field}" if field else "")
 
     asked = passage.beside.schemas if passage.beside else {}
-    checked = conversion.gate({**tools.schemas_of(body.tools), **asked}, body.tool_choice, passage.account, where)
+    schemas = {**tools.schemas_of(body.tools), **asked, **conversion.given}
+    checked = conversion.gate(schemas, body.tool_choice, passage.account, where)
     gate.check_messages([completion.choices[0].message], checked)
     checked.close(answer=True)
     return completion

@@ -165,20 +165,19 @@ class Account:
         self.allow = allow
         self.base = base
         self.layers: list[Layer] = []
-        self.reasons: list[Reason] = []
-        self.found: dict[str, tuple[list[str], list[str]]] = {}
+        self.reasons: dict[Reason, None] = {}
+        self.found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
 
     def notice(self, code: str, path: str, detail: str = "") -> None:
         """Add a pointer to the notice of this code; details that differ are joined."""
         entry = self.found.get(code)
         if entry is None:
-            entry = self.found[code] = ([], [])
+            entry = self.found[code] = ({}, {})  # dicts, as sets that keep their order
         paths, details = entry
         path = self.base + (self._logged(path) if self.layers else path)
-        if path not in paths:
-            paths.append(path)
-        if detail and detail not in details:
-            details.append(detail)
+        paths[path] = None
+        if detail:
+            details[detail] = None
 
     def refuse(self, code: str, path: str, message: str) -> bool:
         """Add a reason; true where the user allowed it, so that the caller goes on with what is left."""
@@ -186,8 +185,7 @@ class Account:
             self.notice("allowed", path, f"{code}: {message}")
             return True
         reason = Reason(code, self.base + (self._logged(path) if self.layers else path), message)
-        if reason not in self.reasons:
-            self.reasons.append(reason)
+        self.reasons[reason] = None
         return False
 
     def _logged(self, path: str) -> str:
@@ -202,4 +200,4 @@ class Account:
 
     def notices(self) -> list[Notice]:
         """The notices, at most one a code, in the order in which they were found."""
-        return [Notice(code, paths, "; ".join(details)) for code, (paths, details) in self.found.items()]
+        return [Notice(code, list(paths), "; ".join(details)) for code, (paths, details) in self.found.items()]

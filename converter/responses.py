@@ -1,18 +1,18 @@
 """Structs of the Open Responses envelope, and nothing else.
 
 The specification is the release of 2026-04-24. The structs are lenient where recorded traffic is (an item without
-``id`` or ``status``); what the specification requires is set by `converter.to_responses` whenever it writes, and held
-against the published schema by the tests. ``OutputMessage`` and ``OutputReasoning`` are the output forms, which require
-more than the input forms. A field that is only passed on is `msgspec.Raw`: it keeps its spelling.
+``id`` or ``status``); what the specification requires is set whenever one is written, and held against the published
+schema by the tests. ``OutputMessage``, ``OutputFunctionCall`` and ``OutputReasoning`` are the output forms, which
+require more than the input forms. A field that is only passed on is `msgspec.Raw`: it keeps its spelling.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
-from converter.chat import Array, Base, Flag, Integer, Number, Object, OptionalText, Text, Value
+from converter.chat import Array, Base, Flag, Integer, Number, Object, OptionalText, Text, Value, present
 
 # ---------------------------------------------------------------- content parts
 
@@ -144,6 +144,16 @@ class FunctionCall(Base, tag="function_call", tag_field="type", kw_only=True):
     namespace: OptionalText = UNSET
 
 
+class OutputFunctionCall(Base, tag="function_call", tag_field="type"):
+    """A call in the output form, which is how calls are written in both forms."""
+
+    id: str
+    name: str
+    call_id: str
+    status: str
+    arguments: str
+
+
 class FunctionCallOutput(Base, tag="function_call_output", tag_field="type"):
     """The output of the call with the same ``call_id``."""
 
@@ -245,40 +255,59 @@ Tool: TypeAlias = FunctionTool | CustomTool
 
 
 class Request(Base, kw_only=True):
-    """A request body. ``input`` is converted; each other field is a setting, passed on or named in a notice."""
+    """A request body. ``input`` is converted; each other field is a setting, passed on or named in a notice.
+
+    The settings stand in the order in which `settings_of` looks at them: those that many requests have come first.
+    """
 
     model: Text | UnsetType = UNSET
     input: str | list[Item] | UnsetType | None = UNSET
     instructions: OptionalText = UNSET
     tools: Array | UnsetType = UNSET
+
     tool_choice: Value | UnsetType = UNSET
     parallel_tool_calls: Flag | UnsetType = UNSET
-    text: Object | UnsetType = UNSET
-    reasoning: Object | UnsetType = UNSET
     temperature: Number | UnsetType = UNSET
+    max_output_tokens: Integer | UnsetType = UNSET
+    store: Flag | UnsetType = UNSET
+    stream: Flag | UnsetType = UNSET
+    reasoning: Object | UnsetType = UNSET
+    include: Array | UnsetType = UNSET
+    text: Object | UnsetType = UNSET
     top_p: Number | UnsetType = UNSET
+
+    stream_options: Object | UnsetType = UNSET
     presence_penalty: Number | UnsetType = UNSET
     frequency_penalty: Number | UnsetType = UNSET
     top_logprobs: Integer | UnsetType = UNSET
-    include: Array | UnsetType = UNSET
-    max_output_tokens: Integer | UnsetType = UNSET
     max_tool_calls: Integer | UnsetType = UNSET
     truncation: Text | UnsetType = UNSET
-    stream: Flag | UnsetType = UNSET
-    stream_options: Object | UnsetType = UNSET
     background: Flag | UnsetType = UNSET
-    store: Flag | UnsetType = UNSET
     metadata: Object | UnsetType = UNSET
     service_tier: Text | UnsetType = UNSET
     safety_identifier: Text | UnsetType = UNSET
     prompt_cache_key: Text | UnsetType = UNSET
-    previous_response_id: Text | UnsetType = UNSET
     # OpenAI's own.
-    conversation: Value | UnsetType = UNSET
-    prompt: Value | UnsetType = UNSET
     user: Text | UnsetType = UNSET
     prompt_cache_retention: Text | UnsetType = UNSET
     context_management: Value | UnsetType = UNSET
+    # What the record leans on without holding it.
+    previous_response_id: Text | UnsetType = UNSET
+    conversation: Value | UnsetType = UNSET
+    prompt: Value | UnsetType = UNSET
+
+
+ELSEWHERE: Final = {
+    "previous_response_id": "the record continues a response whose content is not in it",
+    "conversation": "the record continues a conversation whose content is not in it",
+    "prompt": "the record uses a prompt template whose text is not in it",
+}
+"""What a request may lean on without holding it."""
+
+
+def settings_of(body: Request) -> dict[str, Raw]:
+    """The settings that a request has, and what it leans on, as they stand."""
+    return present(body, "tool_choice", "stream_options")
 
 
 # ---------------------------------------------------------------- responses

@@ -406,7 +406,7 @@ def fold_events(events: list[Json], where: Where, account: Account) -> Json | No
     before = len(account.reasons)
     for fold.number, event in enumerate(events):
         _event(fold, event)
-        if any(reason.code == "not_finished" for reason in account.reasons[before:]):
+        if any(reason.code == "not_finished" for reason in list(account.reasons)[before:]):
             return None  # an error and the failed response after it are one fault
     if fold.last is None:
         kind = str(events[-1].get("type"))

@@ -66,12 +66,12 @@ Row: TypeAlias = Callable[[str, Raw, Draft], None]
 def convert(source: dict[str, Raw], rows: dict[str, Row], draft: Draft) -> None:
     """Put each setting of ``source`` through its row; name those that have none."""
     for name, raw in source.items():
-        if kind(raw) == "null":
+        if (text := bytes(raw)) == b"null":
             continue
         row = rows.get(name)
         if row is not None:
             row(name, raw, draft)
-        elif not says_nothing(raw):
+        elif text not in (b'""', b"[]", b"{}"):
             draft.drop(f"/{escape(name)}")
 
 
@@ -86,19 +86,37 @@ def _is_integer(raw: Raw, least: int | None = None, most: int | None = None) -> 
 
 
 def same(expected: str, name: str | None = None) -> Row:
-    """Passed on as it stands, when it is of the expected kind."""
+    """Passed on as it stands, when it is of the expected kind: ``text``, ``number`` or ``flag``."""
+    fits = _FITS[expected]
 
     def row(source: str, raw: Raw, draft: Draft) -> None:
-        if expected == "a number" == kind(raw) and float(bytes(raw)) in INFINITIES:
-            draft.account.refuse(
-                "invalid_json", f"{draft.base}/{source}", "a number beyond any float, expected a finite one"
-            )
-        elif kind(raw) == expected:
+        text = bytes(raw)
+        if fits(text):
             draft.fields[name or source] = raw
         else:
             draft.drop(f"/{source}")
 
     return row
+
+
+def number(name: str | None = None) -> Row:
+    """A number, passed on as it is spelled. No float holds 1e999: written on, it would become an infinity."""
+    passed_on = same("number", name)
+
+    def row(source: str, raw: Raw, draft: Draft) -> None:
+        passed_on(source, raw, draft)
+        if len(text := bytes(raw)) > 3 and text[:1] in b"-0123456789" and float(text) in INFINITIES:
+            sentence = "a number beyond any float, expected a finite one"
+            draft.account.refuse("invalid_json", f"{draft.base}/{source}", sentence)
+
+    return row
+
+
+_FITS: Final[dict[str, Callable[[bytes], bool]]] = {
+    "text": lambda text: text[:1] == b'"',
+    "number": lambda text: text[0] in b"-0123456789",
+    "flag": lambda text: text in (b"true", b"false"),
+}
 
 
 def short_text(limit: int) -> Row:
@@ -312,11 +330,11 @@ def _openai_only(row: Row) -> Row:
 
 
 TO_RESPONSES: Final[dict[str, Row]] = {
-    "model": same("a string"),
-    "temperature": same("a number"),
-    "top_p": same("a number"),
-    "presence_penalty": same("a number"),
-    "frequency_penalty": same("a number"),
+    "model": same("text"),
+    "temperature": number(),
+    "top_p": number(),
+    "presence_penalty": number(),
+    "frequency_penalty": number(),
     "max_completion_tokens": _token_limit,
     "max_tokens": _token_limit,
     "reasoning_effort": _effort,
@@ -326,17 +344,17 @@ TO_RESPONSES: Final[dict[str, Row]] = {
     "response_format": _response_format,
     "tool_choice": with_tools(_choice),
     "function_call": with_tools(_legacy_choice),
-    "parallel_tool_calls": with_tools(same("a boolean")),
-    "stream": same("a boolean"),
+    "parallel_tool_calls": with_tools(same("flag")),
+    "stream": same("flag"),
     "stream_options": _stream_options,
-    "store": same("a boolean"),
+    "store": same("flag"),
     "metadata": metadata,
     "service_tier": one_of(TIERS, openai=("scale", "fast", "ultrafast")),
     "safety_identifier": short_text(64),
     "prompt_cache_key": short_text(64),
     "n": _one,
-    "user": _openai_only(same("a string")),
-    "prompt_cache_retention": _openai_only(same("a string")),
+    "user": _openai_only(same("text")),
+    "prompt_cache_retention": _openai_only(same("text")),
 }
 
 
@@ -436,7 +454,7 @@ def _chat_chosen(members: Members) -> Any:
 
 def _streaming(source: str, raw: Raw, draft: Draft) -> None:
     """A streamed response always reports its usage; a Chat stream does so when asked."""
-    same("a boolean")(source, raw, draft)
+    same("flag")(source, raw, draft)
     if bytes(raw) == b"true":
         draft.inner("stream_options")["include_usage"] = TRUE
 
@@ -464,18 +482,18 @@ def _store(source: str, raw: Raw, draft: Draft) -> None:
 
 
 TO_CHAT: Final[dict[str, Row]] = {
-    "model": same("a string"),
-    "temperature": same("a number"),
-    "top_p": same("a number"),
-    "presence_penalty": same("a number"),
-    "frequency_penalty": same("a number"),
-    "max_output_tokens": same("a number", "max_completion_tokens"),
+    "model": same("text"),
+    "temperature": number(),
+    "top_p": number(),
+    "presence_penalty": number(),
+    "frequency_penalty": number(),
+    "max_output_tokens": number("max_completion_tokens"),
     "reasoning": _reasoning,
     "text": _text,
     "include": _include,
     "top_logprobs": _asked_logprobs,
     "tool_choice": with_tools(_chat_choice),
-    "parallel_tool_calls": with_tools(same("a boolean")),
+    "parallel_tool_calls": with_tools(same("flag")),
     "stream": _streaming,
     "stream_options": _chat_stream_options,
     "store": _store,
@@ -485,8 +503,8 @@ TO_CHAT: Final[dict[str, Row]] = {
     "prompt_cache_key": short_text(64),
     "truncation": _default(b'"disabled"'),
     "background": _default(b"false"),
-    "user": same("a string"),
-    "prompt_cache_retention": same("a string"),
+    "user": same("text"),
+    "prompt_cache_retention": same("text"),
 }
 
 

@@ -72,7 +72,7 @@ def _stream(text: bytes, members: Members, options: Options, account: Account) -
 def _folded(text: bytes, base: str, account: Account) -> Body:
     folded = streams.fold(streams.frames(text), account)
     if folded is None or account.reasons:
-        raise Refused(account.reasons)
+        raise Refused(list(account.reasons))
     return Body(recognise(folded), folded, base, folded=True)
 
 

@@ -16,7 +16,7 @@ NOTHING: Final = Raw(b"null")
 
 def check(conversion: Conversion, body: Any, passage: Passage) -> None:
     """The gate over a body of either envelope as it stands."""
-    schemas = tools.schemas_of(getattr(body, "tools", UNSET))
+    schemas = {**tools.schemas_of(getattr(body, "tools", UNSET)), **conversion.given}
     if passage.beside is not None:
         passage.beside.schemas = schemas = {**passage.beside.schemas, **schemas}
     _CHECK[type(body)](conversion, body, schemas, passage.account)

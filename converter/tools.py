@@ -13,25 +13,39 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from converter import chat, habits, responses
 from converter.options import Options, Verb
-from converter.outcome import Account, Notice, Reason, Refused
+from converter.outcome import Account, Notice, Reason, Refused, Verdict
 from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy
 from converter.schemas import ToolSchema, strict_qualifies, tool_schema
 from converter.settings import TOOL_NAME
 
-Schemas: TypeAlias = "dict[str, tuple[ToolSchema, ...]]"
-"""A tool's schemas by its name: one, or several where a record defines a name twice (then a call must satisfy all)."""
+
+class EverySchema:
+    """A name that a record defines more than once: which one ran is not known, so a call must satisfy them all."""
+
+    def __init__(self, schemas: tuple[ToolSchema, ...]) -> None:
+        self.schemas = schemas
+        self.problem = next((schema.problem for schema in schemas if schema.problem), None)
+
+    def verdict(self, arguments: str) -> Verdict:
+        """The first verdict that is not ok."""
+        return next((v for s in self.schemas if (v := s.verdict(arguments)) is not Verdict.OK), Verdict.OK)
+
+    def fault(self, arguments: str) -> str:
+        """The sentence to the first verdict that is not ok."""
+        return next(s.fault(arguments) for s in self.schemas if s.verdict(arguments) is not Verdict.OK)
+
+
+Schemas: TypeAlias = dict[str, ToolSchema | EverySchema]
+"""A tool's schema by its name."""
 
 
 class Tools(Struct, frozen=True):
-    """What one ``tools`` array becomes: the target's array, the schemas, and what is to be said of it."""
+    """What one ``tools`` array becomes: the target's array, the schemas to judge by, and what is to be said of it."""
 
     written: Raw | UnsetType
     schemas: Schemas
     notices: list[Notice]
     reasons: list[Reason]
-
-
-NONE: Final = Tools(UNSET, {}, [], [])
 
 
 def joined(first: Tools, second: Tools) -> Tools:
@@ -50,14 +64,16 @@ class Toolbox:
 
     def __init__(self, verb: Verb, options: Options) -> None:
         self.options = options
+        self.given = given(options.tools)
+        self.none = Tools(UNSET, self.given, [], [])
         self.convert = _CONVERT[verb]
-        self.remembered: dict[tuple[str, bytes], Tools] = {}
+        self.remembered: dict[bytes, Tools] = {}
 
     def of(self, raw: Raw | UnsetType, name: str = "tools") -> Tools:
         """What the array under this name (``tools`` or the legacy ``functions``) becomes."""
         if raw is UNSET:
-            return NONE
-        key = (name, bytes(raw))
+            return self.none
+        key = bytes(raw) if name == "tools" else name.encode() + bytes(raw)
         tools = self.remembered.get(key)
         if tools is None:
             if len(self.remembered) >= REMEMBERED:
@@ -67,13 +83,18 @@ class Toolbox:
 
     def _made(self, raw: Raw, name: str) -> Tools:
         if kind(raw) == "null":
-            return NONE
+            return self.none
         account = Account(self.options.allow)
         try:
             written, schemas = self.convert(raw, f"/{name}", account, self.options)
         except Refused:
             written, schemas = [], {}
-        return Tools(Raw(encode(written)) if written else UNSET, schemas, account.notices(), account.reasons)
+        return Tools(
+            Raw(encode(written)) if written else UNSET,
+            {**schemas, **self.given},
+            account.notices(),
+            list(account.reasons),
+        )
 
 
 REMEMBERED: Final = 512
@@ -105,7 +126,9 @@ def given(tools: Any) -> Schemas:
         made = tool_schema(msgspec.json.encode(schema))
         if made.problem:
             raise ValueError(f"the schema of tool {name} cannot be used: {made.problem}")
-        schemas[name] = (made,)
+        if not TOOL_NAME.fullmatch(name):
+            raise ValueError("a tool name outside ^[a-zA-Z0-9_-]{1,64}$, which no call can bear")
+        schemas[name] = made
     return schemas
 
 
@@ -127,9 +150,11 @@ def _remember(schemas: Schemas, name: str | None, parameters: Raw | UnsetType) -
     if name is None or parameters is UNSET or kind(parameters) not in ("an object", "a boolean"):
         return None
     made = tool_schema(bytes(parameters))
-    before = schemas.get(name, ())
-    if made not in before:
-        schemas[name] = (*before, made)
+    before = schemas.get(name)
+    if before is None or before is made:
+        schemas[name] = made
+    else:
+        schemas[name] = EverySchema((*getattr(before, "schemas", (before,)), made))
     return made
 
 
@@ -141,7 +166,7 @@ def _decoded(raw: Raw, type_: Any, tables: Tables, path: str, account: Account, 
         reading = Reading(account, options, tables)
         text = tidy(raw, type_, path, reading)
         if account.reasons or text is None:
-            raise Refused(account.reasons) from None
+            raise Refused(list(account.reasons)) from None
         account.layers = [reading.shifts]
         decoded = msgspec.json.decode(text, type=type_)
     return decoded

@@ -1,0 +1,195 @@
+"""One arguments text: read it strictly as JSON, remember what was found, measure and compare its values."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from converter.outcome import Verdict
+
+DEEPEST: Final = 128
+"""How many arrays and objects may stand in each other: RFC 8259 section 9 lets a reader say; as serde_json does."""
+
+MEMO_CHARACTERS: Final = 250_000
+"""How much arguments text one memo may hold before it starts afresh."""
+
+
+class Memo(dict[str, Verdict]):
+    """Verdicts by arguments text, bounded by characters."""
+
+    __slots__ = ("room",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.room = MEMO_CHARACTERS
+
+    def keep(self, text: str, verdict: Verdict) -> Verdict:
+        """Remember a verdict, unless its text is long, and give it back."""
+        size = len(text) + 64  # the entry itself
+        if size <= MEMO_CHARACTERS // 8:
+            if size > self.room:
+                self.clear()
+                self.room = MEMO_CHARACTERS
+            self.room -= size
+            self[text] = verdict
+        return verdict
+
+
+_KEY: Final = re.compile(r'"[ \t\n\r]*:')
+
+
+def load(text: str) -> tuple[Any, bool]:
+    """The value of one JSON text, and whether it is plain: what any engine can take. Raises ValueError in own words."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return _careful(text), False
+    # Every key leaves a `":` in the text, so a text with no more of them than the value has keys repeats none.
+    keys = _count_keys(value)
+    if text.count(":") != keys and len(_KEY.findall(text)) != keys:
+        _careful(text)
+    return value, True
+
+
+def _count_keys(value: Any) -> int:
+    """How many keys stand in a value, level by level."""
+    keys = depth = 0
+    level = [value] if type(value) in (dict, list) else []
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise ValueError(f"arrays and objects stand in each other more than {DEEPEST} deep")
+        below: list[Any] = []
+        for item in level:
+            inside = item
+            if type(item) is dict:
+                keys += len(item)
+                inside = item.values()
+            below += [each for each in inside if type(each) is dict or type(each) is list]
+        level = below
+    return keys
+
+
+def _careful(text: str) -> Any:
+    """As `load`, for what msgspec does not read or does not see: surrogates, big numbers, repeated keys."""
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_integer, parse_float=_real
+        )
+    except json.JSONDecodeError as error:
+        what = "a second value stands" if error.msg == "Extra data" else "not JSON"
+        raise ValueError(f"{what} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise ValueError(f"arrays and objects stand in each other more than {DEEPEST} deep") from None
+    _count_keys(value)
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise ValueError("NaN and Infinity are not JSON")
+
+
+def _integer(text: str) -> int | Decimal:
+    try:
+        return int(text)
+    except ValueError:  # beyond Python's own limit of digits
+        return Decimal(text)
+
+
+def _real(text: str) -> float | Decimal:
+    value = float(text)
+    if value - value == 0:
+        return value
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits: as large as a Decimal gets
+        return Decimal("-1e999999999999999999" if text[0] == "-" else "1e999999999999999999")
+
+
+_PARSED: Final = Memo()
+
+
+def parse_verdict(arguments: str) -> Verdict:
+    """ARGUMENTS_PARSE unless the text is one JSON text (RFC 8259) that repeats no key in an object, else OK."""
+    known = _PARSED.get(arguments)
+    if known is not None:
+        return known
+    try:
+        load(arguments)
+    except ValueError:
+        return _PARSED.keep(arguments, Verdict.ARGUMENTS_PARSE)
+    return _PARSED.keep(arguments, Verdict.OK)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+class Sizes(dict[int, int]):
+    """About how many characters the arrays and objects of one value take, by identity."""
+
+    __slots__ = ()
+
+    def of(self, value: Any) -> int:
+        """The size of one value."""
+        if type(value) is str or type(value) is Decimal:
+            return value.__sizeof__()
+        if type(value) is not dict and type(value) is not list:
+            return 4
+        known = self.get(id(value))
+        if known is None:
+            inside = [*value, *value.values()] if type(value) is dict else value
+            known = self[id(value)] = 2 + 4 * len(inside) + sum([self.of(each) for each in inside])
+        return known
+
+
+def multiple(value: Any, divisor: Any) -> bool:
+    """Whether one number is a multiple of another, on the decimals as they are written: 0.3 is one of 0.1."""
+    return _is_multiple(decimal(value), decimal(divisor))
+
+
+def decimal(number: Any) -> Decimal:
+    """A number as it is written."""
+    return number if isinstance(number, Decimal) else Decimal(str(number))
+
+
+def _is_multiple(value: Decimal, divisor: Decimal) -> bool:
+    if not value or value.adjusted() < divisor.adjusted():
+        return not value
+    (_, digits, power), (_, by, shift) = value.as_tuple(), divisor.as_tuple()
+    power = int(power) - int(shift)
+    if power < 0:  # a multiple of 10 ** -power first, then of the rest: no step is longer than the number
+        if any(digits[power:]):
+            return False
+        digits, power = digits[:power], 0
+    modulus = _whole(by)
+    rest: int = 0
+    for digit in digits:  # one by one: the number may be longer than Python turns into an int
+        rest = (rest * 10 + digit) % modulus
+    return bool(rest * pow(10, power, modulus) % modulus == 0)
+
+
+def _whole(digits: tuple[int, ...]) -> int:
+    """The number of some digits, which may be more than `int` takes."""
+    return sum(
+        int("".join(map(str, digits[at : at + 4000]))) * 10 ** max(len(digits) - at - 4000, 0)
+        for at in range(0, len(digits), 4000)
+    )
+
+
+def frozen(value: Any) -> Any:
+    """A hashable that is equal where JSON Schema holds two values equal: 1 and 1.0, but not 1 and true."""
+    if isinstance(value, list):
+        return ("array", *map(frozen, value))
+    if isinstance(value, dict):
+        return "object", frozenset((key, frozen(each)) for key, each in value.items())
+    return ("boolean", value) if isinstance(value, bool) else value
