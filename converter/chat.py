@@ -35,17 +35,18 @@ class Base(Struct, forbid_unknown_fields=True, gc=False):
     """What all structs here share: unknown fields are an error, and no cycles to collect."""
 
 
-def present(body: Struct, first: str, rare: str) -> dict[str, Any]:
+def present(body: Struct, first: str, rare: str | None = None) -> dict[str, Any]:
     """The fields of a request that are there, by name: ``model``, and those from ``first`` on.
 
     Of some forty settings a request has three, and this runs once a record: where none of the fields from ``rare`` on
     is there, they are passed over in one comparison.
     """
     values, names = astuple(body), body.__struct_fields__
-    begin, middle = _place(names, first), _place(names, rare)
-    end = middle if values[middle:] == _ABSENT[: len(values) - middle] else len(values)
+    end = len(names)
+    if rare is not None and values[(middle := _place(names, rare)) :] == _ABSENT[: end - middle]:
+        end = middle
     found = {} if values[0] is UNSET else {"model": values[0]}
-    for number in range(begin, end):
+    for number in range(_place(names, first), end):
         if values[number] is not UNSET:
             found[names[number]] = values[number]
     return found

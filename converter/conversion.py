@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from converter import gate, responses, settings, tools
+from converter import gate, into_chat, into_responses, plain, responses, settings, tools
 from converter.kinds import Envelope
 from converter.options import Options, Verb
 from converter.outcome import Account
+from converter.tools import Schemas, Tools
 
+_SETTINGS: Final = {"to-responses": into_responses.settings_into, "to-chat": into_chat.settings_into}
 TARGET: Final[dict[str, Envelope]] = {"to-responses": "responses", "to-chat": "chat"}
 
 
@@ -23,15 +25,17 @@ class Conversion:
     def __init__(self, verb: Verb, options: Options) -> None:
         self.options = options
         self.target = TARGET[verb]
+        self.converted = _SETTINGS[verb]
         self.toolbox = tools.Toolbox(verb, options)
         self.given = self.toolbox.given
+        self.remembered: dict[bytes, Settings] = {}
 
-    def gate(self, schemas: tools.Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
+    def gate(self, schemas: Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
         """A gate for one body."""
         allowed = settings.names_of(tool_choice) if tool_choice is not UNSET else None
         return gate.Gate(schemas, allowed, self.options, account, where)
 
-    def tools(self, body: Any, account: Account) -> tools.Tools:
+    def tools(self, body: Any, account: Account) -> Tools:
         """The body's tools, converted, and what is to be said of them."""
         made = self.toolbox.of(body.tools)
         if (legacy := getattr(body, "functions", UNSET)) is not UNSET:
@@ -43,6 +47,31 @@ class Conversion:
             account.refuse(reason.code, reason.path, reason.message)
         return made
 
+    def settings(self, body: plain.Request | plain.ResponsesRequest, made: Tools, account: Account) -> Any:
+        """A target's request with the settings of a plain one: found again where the same bytes come again."""
+        key = plain.settings_key(body)
+        found = self.remembered.get(key)
+        if found is None or found.tools is not made:
+            said = Account()
+            found = Settings(made, self.converted(plain.settings_of(body), made, said, self.options), said)
+            if len(self.remembered) >= REMEMBERED:
+                self.remembered.clear()
+            self.remembered[key] = found
+        if found.said.found or found.said.reasons:
+            account.join(found.said)
+        return found.template.__copy__()
+
+
+class Settings(Struct, gc=False):
+    """What the settings of a request became: the target's request with nothing else in it, and what was said."""
+
+    tools: Any
+    template: Any
+    said: Account
+
+
+REMEMBERED: Final = 1024
+
 
 class Beside:
     """What the request of a pair says of its response: the schemas of the tools, and the values that it echoes."""
@@ -50,7 +79,7 @@ class Beside:
     __slots__ = ("request", "schemas", "tool_choice")
 
     def __init__(self) -> None:
-        self.schemas: tools.Schemas = {}
+        self.schemas: Schemas = {}
         self.tool_choice: Any = UNSET
         self.request: responses.Request | None = None
 
@@ -60,8 +89,10 @@ class Passage:
 
     __slots__ = ("account", "beside", "left_out", "text")
 
-    def __init__(self, text: bytes, account: Account, beside: Beside | None, left_out: set[str] | None = None) -> None:
+    def __init__(
+        self, text: bytes, account: Account, beside: Beside | None, left_out: frozenset[str] = frozenset()
+    ) -> None:
         self.text = text
         self.account = account
         self.beside = beside
-        self.left_out: set[str] = set() if left_out is None else left_out
+        self.left_out = left_out

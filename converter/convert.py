@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
@@ -22,6 +22,10 @@ from converter.options import Options, Verb
 from converter.outcome import LOSSES, Account, Converted, Notice, Reason, Refused, Rejected
 from converter.reading import Reading, encode, tidy
 from converter.shapes import open_record
+from converter.shortcut import SHORT
+
+PASSING: Final = 16
+"""For how many records the shortcut is not tried where one could not take it."""
 
 
 class Session:
@@ -35,9 +39,10 @@ class Session:
         self.options = options
         self.conversion = Conversion(verb, options)
         self.target = self.conversion.target
-        self.guess: Kind = KINDS["chat-request" if verb == "to-responses" else "responses-request"]
         self.returning: Session | None = None
-        self.plain = options.shape is None and not options.at
+        self.guessing = options.shape is None and not options.at
+        self.passing = 0
+        self._expect(KINDS["chat-request" if verb == "to-responses" else "responses-request"])
 
     def outcome(self, line: int, record: bytes) -> Converted | Rejected:
         """What becomes of one record. Never raises, whatever the bytes are."""
@@ -50,7 +55,8 @@ class Session:
     def convert(self, record: bytes) -> tuple[bytes, list[Notice]]:
         """The bytes to write for one record, and the notices. Raises `Refused`."""
         record = record.strip(text.BLANK).removeprefix(text.BOM)
-        text.utf8(record)
+        if not record.isascii():
+            text.utf8(record)
         account = Account(self.options.allow)
         shield = None
         try:
@@ -68,30 +74,62 @@ class Session:
                 account.notice("odd", path, "a lone surrogate, kept as its escape")
         if account.reasons:
             raise Refused(list(account.reasons))
-        notices = account.notices()
+        notices = account.notices() if account.found else []
         if self.options.strict:
             self._strict(record, notices)
         return written, notices
 
     def _record(self, record: bytes, account: Account) -> bytes:
-        kind = self.guess
-        if self.plain:
-            try:
-                return self._mapped(kind, kind.decode(record), Passage(record, account, None))
-            except msgspec.ValidationError:
-                account.found.clear()
+        if self.guessing:
+            if self.passing == 0 and (value := self._short(record, account)) is not None:
+                return self._written(self.guess, value, record, account)
+            if (body := self._guessed(record)) is not None:
+                return self._mapped(self.guess, body, Passage(record, account, None))
         opened = open_record(record, self.options, account)
         beside = Beside() if opened.pair else None
         written = []
         for body in opened.bodies:
             if body.folded:
                 body.text = folded.completed(body.kind.name, body.text, account)
-            account.base, account.layers = body.base, [body.shifts] if body.shifts else []
+            account.base, account.layers = body.base, (body.shifts,) if body.shifts else ()
             written.append(self._body(body.kind, body.text, account, beside))
-        account.base, account.layers = "", []
-        if len(opened.bodies) == 1 and opened.bodies[0].text is record:
-            self.guess = opened.bodies[0].kind
+        account.base, account.layers = "", ()
+        whole = opened.bodies[0]
+        if whole.text is record and whole.kind is not self.guess:
+            self._expect(whole.kind)
         return b"" if account.reasons else opened.close(written)
+
+    def _short(self, record: bytes, account: Account) -> Any:
+        """What the record becomes if it is plain and there is nothing to say of it, or None.
+
+        Where it was not so, the next records are not even tried: a log's lines are much alike.
+        """
+        decode, convert = self.shortcut
+        try:
+            value = convert(self.conversion, decode(record), account)
+        except msgspec.ValidationError:
+            value = None
+        if value is None:
+            account.clear()
+            self.passing = PASSING
+        return value
+
+    def _guessed(self, record: bytes) -> Any:
+        """The record as the kind of body that the last one was, or None."""
+        if self.passing > 0:
+            self.passing -= 1
+        try:
+            body = self.guess.decode(record)
+        except msgspec.ValidationError:
+            return None
+        return body if self.guess.certain(body) else None
+
+    def _expect(self, kind: Kind) -> None:
+        """Guess that the next record will be of this kind."""
+        self.guess = kind
+        usable = kind.name in SHORT and kind.envelope != self.target and not self.options.repair
+        self.passing = 0 if usable else -1
+        self.shortcut = SHORT.get(kind.name, SHORT["chat-request"])
 
     def _body(self, kind: Kind, text: bytes, account: Account, beside: Beside | None) -> bytes:
         try:
@@ -110,8 +148,8 @@ class Session:
         if kind.envelope == self.target:
             # Written unchanged: what was read past is not left out.
             account.found = {**aside, **{code: one for code, one in account.found.items() if code == "allowed"}}
-        account.layers.insert(0, reading.shifts)
-        return self._mapped(kind, kind.decode(tidied), Passage(text, account, beside, reading.left_out))
+        account.layers = (reading.shifts, *account.layers)
+        return self._mapped(kind, kind.decode(tidied), Passage(text, account, beside, frozenset(reading.left_out)))
 
     def _mapped(self, kind: Kind, body: Any, passage: Passage) -> bytes:
         text, account = passage.text, passage.account
@@ -120,7 +158,9 @@ class Session:
             return msgspec.json.format(text, indent=-1) if b"\n" in text else text
         if self.options.repair:
             repairs.apply(kind.name, body, account, self.options)
-        value = CONVERT[kind.name](self.conversion, body, passage)
+        return self._written(kind, CONVERT[kind.name](self.conversion, body, passage), text, account)
+
+    def _written(self, kind: Kind, value: Any, text: bytes, account: Account) -> bytes:
         if account.reasons:
             return b""
         written = encode(value)

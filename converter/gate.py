@@ -6,7 +6,7 @@ is what is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -56,7 +56,8 @@ def replay_gate(item: dict[str, Any], schema: dict[str, Any] | bool | None) -> V
 class Gate:
     """One record at the gate: the schemas of its tools, and where to say what is found."""
 
-    __slots__ = ("account", "allowed", "answered", "mark", "opened", "options", "premature", "schemas", "where")
+    premature: dict[str, list[Any]] | None = None
+    mark: int = -1
 
     def __init__(
         self, schemas: Schemas, allowed: frozenset[str] | None, options: Options, account: Account, where: Where
@@ -68,22 +69,8 @@ class Gate:
         self.where = where
         self.opened: dict[str, Any] = {}
         self.answered: set[str] = set()
-        self.premature: dict[str, list[Any]] = {}
-        self.mark = -1
 
     # -------------------------------------------------------- verdicts
-
-    def passes(self, name: str, arguments: str, status: Any) -> bool:
-        """Whether there is nothing at all to say of a call. If not, `call` says it."""
-        schema = self.schemas.get(name)
-        return (
-            schema is not None
-            and status == "completed"
-            and schema.problem is None
-            and schema.verdict(arguments) is Verdict.OK
-            and arguments[0] == "{"
-            and self.allowed is None
-        )
 
     def call(self, name: str, arguments: str, status: Any, key: Any) -> None:
         """Judge one call. A faulty call still counts for pairing, so that one fault is reported once."""
@@ -137,7 +124,14 @@ class Gate:
 
     def ask(self, call_id: str, key: Any) -> None:
         """A call waits for its output."""
-        if call_id in self.premature:
+        if not 0 < len(call_id) <= CALL_ID_LIMIT and not isinstance(key, tuple):
+            self.account.refuse(
+                "limit",
+                self.where(key, "call_id"),
+                f"a call id of {len(call_id)} characters, expected 1 to {CALL_ID_LIMIT} "
+                "(--repair rename-call-ids shortens it on call and output alike)",
+            )
+        if self.premature and call_id in self.premature:
             for early in self.premature.pop(call_id):
                 self.account.refuse("early_output", self.where(early, ""), "the output stands before its call")
             self.answered.add(call_id)
@@ -164,11 +158,13 @@ class Gate:
                 "duplicate_output", self.where(key, ""), "a second output for a call that is already answered"
             )
         else:
+            if self.premature is None:
+                self.premature = {}
             self.premature.setdefault(call_id, []).append(key)
 
     def close(self, *, orphans_legal: bool = False, answer: bool = False) -> None:
         """Say of what is left open: outputs without a call, calls without an output."""
-        if not orphans_legal:
+        if self.premature and not orphans_legal:
             for keys in self.premature.values():
                 for key in keys:
                     self.account.refuse("orphan_output", self.where(key, ""), self._orphan())
@@ -197,61 +193,62 @@ def _position(key: Any) -> int:
     return position
 
 
-def check_items(items: list[Any], gate: Gate, turns: Iterable[int] = ()) -> None:
+def check_items(items: list[Any], gate: Gate, turns: tuple[int, ...] = ()) -> None:
     """Gate the items of a request, an item list or a response.
 
     A user message begins a later turn for every call before it. A call or an assistant message does so only behind an
     output: without one it still belongs to the turn of the calls before it. ``turns`` are positions at which a turn
     begins all the same, as the source knew.
     """
-    last_output = -1
+    schemas, opened, answered = gate.schemas, gate.opened, gate.answered
+    mark = last_output = -1
     for key, item in enumerate(items):
         cls = item.__class__
         if cls is Message:
             if item.role == "user":
-                gate.mark = key
-            elif last_output > gate.mark and item.role == "assistant":
-                gate.mark = last_output
-        elif cls in CALLS:
-            if last_output > gate.mark:
-                gate.mark = last_output
-            _check_call(item, key, gate)
+                mark = key
+            elif last_output > mark and item.role == "assistant":
+                mark = last_output
+        elif cls is Call or cls in OTHER_CALLS:
+            if last_output > mark:
+                mark = last_output
+            call_id = item.call_id
+            if cls is not CustomCall:
+                # What has been let through before, with the same schema, is let through again without more ado.
+                schema, arguments = schemas.get(item.name), item.arguments
+                if (
+                    schema is None
+                    or schema.known.get(arguments) is not OK
+                    or arguments[0] != "{"
+                    or item.status != "completed"
+                    or gate.allowed is not None
+                ):
+                    gate.call(item.name, arguments, item.status, key)
+            if call_id in opened or call_id in answered or gate.premature or not 0 < len(call_id) <= CALL_ID_LIMIT:
+                gate.ask(call_id, key)
+            else:
+                opened[call_id] = key
         elif cls in OUTPUTS:
             last_output = key
             call_id = item.call_id
-            if gate.opened.pop(call_id, None) is None:
+            if opened.pop(call_id, None) is None:
                 gate.answer(call_id, key)
             else:
-                gate.answered.add(call_id)
-    for position in turns:
-        gate.mark = max(gate.mark, position)
-
-
-def _check_call(item: Any, key: int, gate: Gate) -> None:
-    call_id = item.call_id
-    if item.__class__ is not CustomCall and not gate.passes(item.name, item.arguments, item.status):
-        gate.call(item.name, item.arguments, item.status, key)
-    if not 0 < len(call_id) <= CALL_ID_LIMIT:
-        gate.account.refuse(
-            "limit",
-            gate.where(key, "call_id"),
-            f"a call id of {len(call_id)} characters, expected 1 to {CALL_ID_LIMIT} "
-            "(--repair rename-call-ids shortens it on call and output alike)",
-        )
-    if call_id in gate.opened or call_id in gate.answered or gate.premature:
-        gate.ask(call_id, key)
-    else:
-        gate.opened[call_id] = key
+                answered.add(call_id)
+    gate.mark = max(mark, *turns) if turns else mark
 
 
 Message: Final = responses.Message
 CustomCall: Final = responses.CustomToolCall
-CALLS: Final = frozenset({responses.FunctionCall, responses.OutputFunctionCall, CustomCall})
+Call: Final = responses.OutputFunctionCall
+OTHER_CALLS: Final = frozenset({responses.FunctionCall, CustomCall})
+OK: Final = Verdict.OK
 OUTPUTS: Final = frozenset({responses.FunctionCallOutput, responses.CustomToolCallOutput})
 
 
 def check_messages(messages: list[Any], gate: Gate) -> None:
     """Gate the messages of a request, a message list or a completion: a ``tool_calls`` entry counts as a call."""
+    opened, answered = gate.opened, gate.answered
     for at, message in enumerate(messages):
         cls = message.__class__
         if cls is Assistant:
@@ -262,10 +259,10 @@ def check_messages(messages: list[Any], gate: Gate) -> None:
                 _legacy_call(message.function_call, at, gate)
         elif cls is Tool:
             call_id = message.tool_call_id
-            if gate.opened.pop(call_id, None) is None:
+            if opened.pop(call_id, None) is None:
                 gate.answer(call_id, (at, -1))
             else:
-                gate.answered.add(call_id)
+                answered.add(call_id)
         elif cls is User:
             gate.mark = at
         elif cls is chat.FunctionMessage:
@@ -281,8 +278,14 @@ def _check_turn(calls: list[Any], at: int, gate: Gate) -> None:
     for number, call in enumerate(calls):
         if call.__class__ is chat.FunctionToolCall:
             function = call.function
-            if not gate.passes(function.name, function.arguments, "completed"):
-                gate.call(function.name, function.arguments, "completed", (at, number))
+            schema, arguments = gate.schemas.get(function.name), function.arguments
+            if (
+                schema is None
+                or schema.known.get(arguments) is not OK
+                or arguments[0] != "{"
+                or gate.allowed is not None
+            ):
+                gate.call(function.name, arguments, "completed", (at, number))
         call_id = call.id
         if call_id in gate.opened or call_id in gate.answered or gate.premature:
             gate.ask(call_id, (at, number))

@@ -13,6 +13,8 @@ from msgspec import UNSET, Raw
 
 from converter import chat, responses, settings
 from converter import reasoning as thoughts
+from converter.options import Options
+from converter.outcome import Account
 from converter.reading import says_nothing
 from converter.tools import Tools
 from converter.turns import COMPLETED, Context, Turns
@@ -251,25 +253,29 @@ def items(body: list[Any], context: Context, turns: Turns) -> list[Any]:
     return turns.messages
 
 
-def request(body: responses.Request, tools: Tools, context: Context, turns: Turns) -> chat.Request:
-    """A request body. ``instructions`` become a leading system message; what leans on a server's memory is refused."""
-    account = context.account
-    source = responses.settings_of(body)
-    for name in responses.ELSEWHERE.keys() & source.keys():
-        if not says_nothing(source.pop(name)):
+def leans(source: dict[str, Raw], account: Account) -> None:
+    """Refuse a request that leans on a server's memory: what that holds is not in the record."""
+    for name, sentence in responses.ELSEWHERE.items():
+        if name in source and not says_nothing(source.pop(name)):
             account.refuse(
-                "incomplete_history",
-                f"/{name}",
-                f"{responses.ELSEWHERE[name]} (--allow incomplete_history converts the rest)",
+                "incomplete_history", f"/{name}", f"{sentence} (--allow incomplete_history converts the rest)"
             )
+
+
+def conversation(body: responses.Request, context: Context, turns: Turns) -> None:
+    """``instructions`` become a leading system message, a string ``input`` one user message."""
     if isinstance(body.instructions, str):
         turns.say(chat.SystemMessage(body.instructions), -1)
     if isinstance(body.input, str):
         turns.say(chat.UserMessage(body.input), -1)
     elif body.input:
         items(body.input, context, turns)
-    if not body.input and not body.instructions and not account.reasons:
-        account.refuse("limit", "/input", "an empty conversation; Chat wants at least one message")
-    draft = settings.Draft(source, account, context.options, tools=tools.written is not UNSET)
+    if not body.input and not body.instructions and not context.account.reasons:
+        context.account.refuse("limit", "/input", "an empty conversation; Chat wants at least one message")
+
+
+def settings_into(source: dict[str, Raw], tools: Tools, account: Account, options: Options) -> chat.Request:
+    """A request with these settings, and no messages yet."""
+    draft = settings.Draft(source, account, options, tools=tools.written is not UNSET)
     settings.convert(source, settings.TO_CHAT, draft)
-    return chat.Request(messages=turns.messages, tools=tools.written, **draft.fields)
+    return chat.Request(messages=[], **draft.fields)

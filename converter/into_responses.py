@@ -22,19 +22,22 @@ NULL: Final = Raw(b"null")
 
 
 class Context:
-    """What the functions of one record share: the account, the options, where the messages stand, ids in use."""
+    """What the functions of one record share: the account, the options, where the messages stand, ids in use.
 
-    __slots__ = ("account", "item_ids", "left_out", "legacy", "options", "places", "root", "turns")
+    ``turns`` are the positions of items at which a turn began though the items do not show it; ``places`` the pointers
+    to where the items stood, found only when they are asked for.
+    """
+
+    turns: tuple[int, ...] = ()
+    places: list[str] | None = None
+    legacy: int = 0
 
     def __init__(self, account: Account, options: Options, root: str, left_out: set[str]) -> None:
-        self.turns: list[int] = []
-        self.places: list[str] | None = None
         self.account = account
         self.options = options
         self.root = root
         self.left_out = left_out
         self.item_ids: set[str] = set()
-        self.legacy = 0
 
     def path(self, at: int, rest: str = "") -> str:
         """The pointer to the message at this position, or to a part of it."""
@@ -43,7 +46,7 @@ class Context:
     def item_id(self, call_id: str) -> str:
         """The id of the next item with this call id. A call id may come again in one record; an item id never does."""
         made = f"fc_{call_id}"
-        if made in self.item_ids or not ids.PLAIN.fullmatch(call_id):
+        if made in self.item_ids or _fits(call_id) is None:
             made = f"fc_{ids.digest(call_id, str(len(self.item_ids)))}"
         self.item_ids.add(made)
         return made
@@ -59,6 +62,7 @@ class Context:
 
 
 Items = list[Any]
+_fits: Final = ids.PLAIN.fullmatch
 CALLS: Final = frozenset({responses.OutputFunctionCall, responses.CustomToolCall})
 
 # Looked up once, not once a message.
@@ -203,7 +207,7 @@ def assistant(message: chat.AssistantMessage, at: int, items: Items, context: Co
     An assistant message without text or calls becomes an empty message, so that the turn stays a turn.
     """
     if items and items[-1].__class__ in CALLS:
-        context.turns.append(len(items))  # items alone cannot tell this from text behind calls of one turn
+        context.turns += (len(items),)  # items alone cannot tell this from text behind calls of one turn
     content, calls = message.content, message.tool_calls
     if assistant_extras(message) != NO_ASSISTANT_EXTRAS:
         _rich_assistant(message, at, items, context)
@@ -363,6 +367,7 @@ TOOL_CALL_BY_TYPE: Final[dict[type, Callable[[Any, int, int, Items, Context], No
     chat.CustomToolCall: custom_call,
 }
 
+
 ITEM_BY_ROLE: Final[dict[type, Callable[[Any, int, Items, Context], None]]] = {
     chat.SystemMessage: system,
     chat.DeveloperMessage: developer,
@@ -382,16 +387,11 @@ def messages(body: list[Any], context: Context) -> Items:
     return items
 
 
-def request(body: chat.Request, tools: Tools, context: Context) -> responses.Request:
-    """A request body. An absent ``store`` means false here and true there, so it is written."""
-    items = messages(body.messages, context)
-    source = chat.settings_of(body)
-    draft = settings.Draft(source, context.account, context.options, tools=tools.written is not UNSET)
+def settings_into(source: dict[str, Raw], tools: Tools, account: Account, options: Options) -> responses.Request:
+    """A request with these settings. An absent ``store`` means false here and true there, so it is written."""
+    draft = settings.Draft(source, account, options, tools=tools.written is not UNSET)
     settings.convert(source, settings.TO_RESPONSES, draft)
-    fields = draft.fields
-    if "store" not in fields:
-        fields["store"] = settings.FALSE
-    return responses.Request(input=items, tools=tools.written, **fields)
+    return responses.Request(**{"store": settings.FALSE, **draft.fields})
 
 
 CHAT_FIELDS: Final = {"arguments": "/function/arguments", "name": "/function/name", "call_id": "/id"}

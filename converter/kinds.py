@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
 from converter import chat, responses
 from converter.habits import ANTHROPIC_PARTS, shown
@@ -21,13 +21,21 @@ Envelope = Literal["chat", "responses"]
 
 
 class Kind(Struct, frozen=True):
-    """One of the bodies that can be converted: its envelope, its struct, and where its list of content stands."""
+    """One of the bodies that can be converted: its envelope, its struct, and where its list of content stands.
+
+    The decoder takes only what `recognise` would call this kind, but for an empty list, and a Responses request that
+    names no input.
+    """
 
     name: str
     envelope: Envelope
     type: Any
     root: str
     decode: Callable[[bytes], Any]
+
+    def certain(self, body: Any) -> bool:
+        """Whether a decoded body can be of no other kind."""
+        return bool(body) if isinstance(body, list) else getattr(body, "input", None) is not UNSET
 
 
 def _kind(name: str, envelope: Envelope, type_: Any, root: str) -> Kind:

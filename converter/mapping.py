@@ -7,7 +7,16 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from converter import answers_into_chat, answers_into_responses, chat, gate, into_chat, into_responses, responses, tools
+from converter import (
+    answers_into_chat,
+    answers_into_responses,
+    chat,
+    gate,
+    into_chat,
+    into_responses,
+    responses,
+    tools,
+)
 from converter.conversion import Conversion, Passage
 from converter.turns import Context, Turns
 
@@ -15,9 +24,12 @@ from converter.turns import Context, Turns
 
 
 def _chat_request(conversion: Conversion, body: chat.Request, passage: Passage) -> responses.Request:
-    context = into_responses.Context(passage.account, conversion.options, "/messages", passage.left_out)
-    made = conversion.tools(body, passage.account)
-    request = into_responses.request(body, made, context)
+    account = passage.account
+    made = conversion.tools(body, account)
+    request = into_responses.settings_into(chat.settings_of(body), made, account, conversion.options)
+    context = into_responses.Context(account, conversion.options, "/messages", set(passage.left_out))
+    request.input = into_responses.messages(body.messages, context)
+    request.tools = made.written
     _gate_items(conversion, request.input, made.schemas, body.tool_choice, context, body.messages, passage.text)
     if (beside := passage.beside) is not None:
         beside.schemas, beside.tool_choice, beside.request = made.schemas, body.tool_choice, request
@@ -25,7 +37,7 @@ def _chat_request(conversion: Conversion, body: chat.Request, passage: Passage) 
 
 
 def _message_list(conversion: Conversion, body: list[Any], passage: Passage) -> list[Any]:
-    context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
+    context = into_responses.Context(passage.account, conversion.options, "", set(passage.left_out))
     items = into_responses.messages(body, context)
     _gate_items(conversion, items, conversion.given, UNSET, context, body, passage.text)
     return items
@@ -51,7 +63,7 @@ def _gate_items(
 
 
 def _completion(conversion: Conversion, body: chat.Completion, passage: Passage) -> responses.Response | None:
-    context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
+    context = into_responses.Context(passage.account, conversion.options, "", set(passage.left_out))
     beside = passage.beside
     echo = answers_into_responses.echo_of(beside.request) if beside and beside.request else {}
     made = answers_into_responses.completion(body, passage.text, context, echo)
@@ -76,10 +88,13 @@ def _completion(conversion: Conversion, body: chat.Completion, passage: Passage)
 
 def _responses_request(conversion: Conversion, body: responses.Request, passage: Passage) -> chat.Request:
     account = passage.account
-    context = Context(account, conversion.options, "/input", passage.left_out)
-    turns = Turns(context)
     made = conversion.tools(body, account)
-    request = into_chat.request(body, made, context, turns)
+    source = responses.settings_of(body)
+    into_chat.leans(source, account)
+    request = into_chat.settings_into(source, made, account, conversion.options)
+    turns = Turns(Context(account, conversion.options, "/input", set(passage.left_out)))
+    into_chat.conversation(body, turns.context, turns)
+    request.messages, request.tools = turns.messages, made.written
     elsewhere = any(reason.code == "incomplete_history" for reason in account.reasons)
     _gate_messages(conversion, turns, made.schemas, body.tool_choice, orphans_legal=elsewhere)
     if (beside := passage.beside) is not None:
@@ -88,7 +103,7 @@ def _responses_request(conversion: Conversion, body: responses.Request, passage:
 
 
 def _item_list(conversion: Conversion, body: list[Any], passage: Passage) -> list[Any]:
-    context = Context(passage.account, conversion.options, "", passage.left_out)
+    context = Context(passage.account, conversion.options, "", set(passage.left_out))
     turns = Turns(context)
     messages = into_chat.items(body, context, turns)
     if not messages and not passage.account.reasons:
@@ -113,7 +128,7 @@ def _gate_messages(
 
 
 def _response(conversion: Conversion, body: responses.Response, passage: Passage) -> chat.Completion | None:
-    context = Context(passage.account, conversion.options, "/output", passage.left_out)
+    context = Context(passage.account, conversion.options, "/output", set(passage.left_out))
     made = answers_into_chat.response(body, passage.text, context)
     if made is None:
         return None

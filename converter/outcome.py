@@ -147,8 +147,12 @@ class Rejected(Struct):
         return Raw(msgspec.json.format(text, indent=-1) if b"\n" in text else text)
 
 
-Layer = dict[str, list[Any]]
-"""For the pointer of a list, where each of its elements stood before: a position, or what to put in its place."""
+Layer = dict[str, Any]
+"""For the pointer of a list, where each of its elements stood before: a position, or what to put in its place.
+
+For the pointer of an object that was put together, a dict: the pointers at which its members stood, and under ``*``
+the pointer of the object that held all others.
+"""
 
 
 class Account:
@@ -159,12 +163,13 @@ class Account:
     earlier positions of those that stayed: a pointer goes through them, so that it leads into the record as logged.
     """
 
-    __slots__ = ("allow", "base", "found", "layers", "reasons")
+    base: str = ""
+    layers: tuple[Layer, ...] = ()
 
     def __init__(self, allow: frozenset[str] = frozenset(), base: str = "") -> None:
         self.allow = allow
-        self.base = base
-        self.layers: list[Layer] = []
+        if base:
+            self.base = base
         self.reasons: dict[Reason, None] = {}
         self.found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
 
@@ -194,9 +199,26 @@ class Account:
             place = ""
             for part in path.split("/")[1:]:
                 kept = layer.get(place)
-                place += f"/{kept[int(part)] if kept is not None and part.isdigit() else part}"
+                if isinstance(kept, dict):
+                    place += kept[part] if part in kept else f"{kept.get('*', '')}/{part}"
+                else:
+                    place += f"/{kept[int(part)] if kept is not None and part.isdigit() else part}"
             path = place
         return path
+
+    def clear(self) -> None:
+        """Unsay all that was said."""
+        self.found.clear()
+        self.reasons.clear()
+
+    def join(self, other: Account) -> None:
+        """Say here what was said there, of the same body."""
+        for code, (paths, details) in other.found.items():
+            for path in paths:
+                self.notice(code, path)
+            self.found[code][1].update(details)
+        for reason in other.reasons:
+            self.refuse(reason.code, reason.path, reason.message)
 
     def notices(self) -> list[Notice]:
         """The notices, at most one a code, in the order in which they were found."""

@@ -169,7 +169,7 @@ def _drop_orphans(history: list[Any], root: str, account: Account) -> None:
             numbers = set() if entry.tool_calls or entry.content or entry.refusal else numbers
         if not numbers:
             kept.append(at)
-    account.layers.insert(0, layer)
+    account.layers = (layer, *account.layers)
     history[:] = [history[at] for at in kept]
 
 

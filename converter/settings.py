@@ -38,21 +38,18 @@ LOGPROBS: Final = "message.output_text.logprobs"
 class Draft:
     """The settings of the target, being filled in."""
 
-    __slots__ = ("account", "base", "fields", "openai", "source", "tools")
+    __slots__ = ("account", "fields", "openai", "source", "tools")
 
-    def __init__(
-        self, source: dict[str, Raw], account: Account, options: Options, base: str = "", *, tools: bool = False
-    ) -> None:
+    def __init__(self, source: dict[str, Raw], account: Account, options: Options, *, tools: bool = False) -> None:
         self.tools = tools
         self.source = source
         self.account = account
         self.openai = options.target == "openai"
-        self.base = base
         self.fields: dict[str, Any] = {}
 
     def drop(self, path: str, detail: str = "") -> None:
         """The target has no place for this, or not for its value."""
-        self.account.notice("dropped", self.base + path, detail)
+        self.account.notice("dropped", path, detail)
 
     def inner(self, name: str) -> dict[str, Any]:
         """The members of an object-valued setting of the target."""
@@ -107,7 +104,7 @@ def number(name: str | None = None) -> Row:
         passed_on(source, raw, draft)
         if len(text := bytes(raw)) > 3 and text[:1] in b"-0123456789" and float(text) in INFINITIES:
             sentence = "a number beyond any float, expected a finite one"
-            draft.account.refuse("invalid_json", f"{draft.base}/{source}", sentence)
+            draft.account.refuse("invalid_json", f"/{source}", sentence)
 
     return row
 
@@ -214,7 +211,7 @@ def _token_limit(source: str, raw: Raw, draft: Draft) -> None:
     newer = draft.source.get("max_completion_tokens")
     if source == "max_tokens" and newer is not None and kind(newer) != "null":
         if bytes(newer) != bytes(raw):
-            draft.account.notice("odd", f"{draft.base}/{source}", "two token limits disagree")
+            draft.account.notice("odd", f"/{source}", "two token limits disagree")
             draft.drop(f"/{source}", "max_completion_tokens goes before it")
         return
     if _is_integer(raw, LEAST_OUTPUT_TOKENS):
@@ -276,7 +273,7 @@ def _choice(source: str, raw: Raw, draft: Draft) -> None:
         draft.fields["tool_choice"] = raw
     elif text == "any":
         draft.fields["tool_choice"] = "required"
-        draft.account.notice("odd", f"{draft.base}/{source}", "tool_choice any, read as required")
+        draft.account.notice("odd", f"/{source}", "tool_choice any, read as required")
     elif kind(raw) == "an object" and (converted := _chosen(members_of(raw), draft)) is not None:
         draft.fields["tool_choice"] = converted
     else:
@@ -390,13 +387,11 @@ def _format(raw: Raw, path: str, draft: Draft) -> None:
         _leave(members, ("type",), path, draft)
         draft.fields["response_format"] = {"type": name}
         if name == "json_object":
-            draft.account.notice(
-                "odd", f"{draft.base}{path}", "json_object is OpenAI's own; the way back needs --target openai"
-            )
+            draft.account.notice("odd", path, "json_object is OpenAI's own; the way back needs --target openai")
     elif name == "json_schema":
         fields = _format_fields({key: value for key, value in members.items() if key != "type"}, path, draft)
         if "name" not in fields:
-            draft.account.notice("filled", f"{draft.base}{path}", "name: a JSON Schema format needs one in Chat")
+            draft.account.notice("filled", path, "name: a JSON Schema format needs one in Chat")
             fields = {"name": "response", **fields}
         draft.fields["response_format"] = {"type": "json_schema", "json_schema": fields}
     elif not says_nothing(raw):
@@ -424,7 +419,7 @@ def _asked_logprobs(source: str, raw: Raw, draft: Draft) -> None:
         return draft.drop(f"/{source}")
     if not asked:
         draft.fields["logprobs"] = TRUE
-        draft.account.notice("filled", f"{draft.base}/{source}", "logprobs: Chat wants it beside top_logprobs")
+        draft.account.notice("filled", f"/{source}", "logprobs: Chat wants it beside top_logprobs")
     draft.fields[source] = raw
 
 

@@ -25,6 +25,7 @@ class EverySchema:
     def __init__(self, schemas: tuple[ToolSchema, ...]) -> None:
         self.schemas = schemas
         self.problem = next((schema.problem for schema in schemas if schema.problem), None)
+        self.known: dict[str, Verdict] = {}  # every one of them is asked, every time
 
     def verdict(self, arguments: str) -> Verdict:
         """The first verdict that is not ok."""
@@ -167,7 +168,7 @@ def _decoded(raw: Raw, type_: Any, tables: Tables, path: str, account: Account, 
         text = tidy(raw, type_, path, reading)
         if account.reasons or text is None:
             raise Refused(list(account.reasons)) from None
-        account.layers = [reading.shifts]
+        account.layers = (reading.shifts,)
         decoded = msgspec.json.decode(text, type=type_)
     return decoded
 

@@ -1,0 +1,162 @@
+"""Conversations of which there is nothing to say: mapped and judged in one pass.
+
+Most recorded requests hold texts, calls that satisfy their schemas, and one output for each call before anything else
+is said. For these, the two translators and the gate come to what this module comes to, in several times the time. It
+gives up (None) as soon as there would be anything to say, and the house is walked through room by room instead. That
+both ways lead to the same bytes is a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec.json import Decoder
+
+from converter import chat, ids, plain, responses
+from converter.conversion import Conversion
+from converter.outcome import Account, Verdict
+from converter.tools import Schemas
+
+OK: Final = Verdict.OK
+Message: Final = responses.Message
+Call: Final = responses.OutputFunctionCall
+Output: Final = responses.FunctionCallOutput
+ASSISTANT: Final = plain.AssistantMessage
+TOOL: Final = plain.ToolMessage
+ROLES: Final[dict[type, Any]] = {
+    plain.SystemMessage: "system",
+    plain.DeveloperMessage: "developer",
+    plain.UserMessage: "user",
+}
+
+_fits: Final = ids.PLAIN.fullmatch
+
+
+def items_of(messages: list[Any], schemas: Schemas) -> list[Any] | None:
+    """The items that these plain messages become, or None where there is anything to say of them."""
+    items: list[Any] = []
+    add = items.append
+    asked: set[str] = set()
+    opened: set[str] = set()
+    for message in messages:
+        cls = message.__class__
+        if cls is TOOL:
+            call_id = message.tool_call_id
+            if call_id not in opened:
+                return None
+            opened.remove(call_id)
+            add(Output(call_id, message.content))
+        elif opened:
+            return None
+        elif cls is ASSISTANT:
+            calls = message.tool_calls
+            if message.content:
+                add(Message("assistant", message.content))
+            elif not calls or (items and items[-1].__class__ is Message and items[-1].role == "assistant"):
+                return None
+            for call in calls or ():
+                call_id, function = call.id, call.function
+                name, arguments = function.name, function.arguments
+                schema = schemas.get(name)
+                if schema is None or call_id in asked or arguments[:1] != "{":
+                    return None
+                if len(call_id) > 56 or (not (call_id.isascii() and call_id.isidentifier()) and not _fits(call_id)):
+                    return None
+                if schema.known.get(arguments) is not OK and not _passes(schema, arguments):
+                    return None
+                asked.add(call_id)
+                opened.add(call_id)
+                add(Call(f"fc_{call_id}", name, call_id, "completed", arguments))
+        else:
+            add(Message(ROLES[cls], message.content))
+    return None if opened else items
+
+
+def _passes(schema: Any, arguments: str) -> bool:
+    return schema.problem is None and schema.verdict(arguments) is OK
+
+
+CALL_ITEM: Final = plain.CallItem
+MESSAGE_ITEM: Final = plain.MessageItem
+SAID: Final = {"system": chat.SystemMessage, "developer": chat.DeveloperMessage, "user": chat.UserMessage}
+
+
+def messages_of(items: list[Any], schemas: Schemas) -> list[Any] | None:
+    """The messages that these plain items become, or None where there is anything to say of them."""
+    messages: list[Any] = []
+    add = messages.append
+    asked: set[str] = set()
+    opened: set[str] = set()
+    turn: Any = None
+    for item in items:
+        cls = item.__class__
+        if cls is CALL_ITEM:
+            call_id, name, arguments = item.call_id, item.name, item.arguments
+            schema = schemas.get(name)
+            if schema is None or call_id in asked or arguments[:1] != "{":
+                return None
+            if schema.known.get(arguments) is not OK and not _passes(schema, arguments):
+                return None
+            call = chat.FunctionToolCall(call_id, chat.Function(name, arguments))
+            asked.add(call_id)
+            if turn is not None:
+                turn.tool_calls = [*(turn.tool_calls or ()), call]
+            elif opened:
+                return None
+            else:
+                turn = chat.AssistantMessage(None, tool_calls=[call])
+                add(turn)
+            opened.add(call_id)
+        elif cls is MESSAGE_ITEM:
+            if opened:
+                return None
+            turn = chat.AssistantMessage(item.content) if item.role == "assistant" else None
+            add(SAID[item.role](item.content) if turn is None else turn)
+        else:
+            if item.call_id not in opened:
+                return None
+            opened.remove(item.call_id)
+            turn = None
+            add(chat.ToolMessage(item.output, item.call_id))
+    return None if opened else messages
+
+
+# ---------------------------------------------------------------- bodies
+
+
+def _chat_request(conversion: Conversion, body: plain.Request, account: Account) -> responses.Request | None:
+    made = conversion.tools(body, account)
+    items = items_of(body.messages, made.schemas)
+    if items is None or account.reasons:
+        return None
+    request: responses.Request = conversion.settings(body, made, account)
+    request.input, request.tools = items, made.written
+    return request
+
+
+def _responses_request(conversion: Conversion, body: plain.ResponsesRequest, account: Account) -> chat.Request | None:
+    made = conversion.tools(body, account)
+    messages = messages_of(body.input, made.schemas)
+    if not messages or account.reasons:
+        return None
+    request: chat.Request = conversion.settings(body, made, account)
+    request.messages, request.tools = messages, made.written
+    return request
+
+
+def _message_list(conversion: Conversion, body: list[Any], account: Account) -> list[Any] | None:
+    return items_of(body, conversion.given) if body else None
+
+
+def _item_list(conversion: Conversion, body: list[Any], account: Account) -> list[Any] | None:
+    return messages_of(body, conversion.given) if body else None
+
+
+SHORT: Final[dict[str, tuple[Callable[[bytes], Any], Callable[[Conversion, Any, Account], Any]]]] = {
+    "chat-request": (Decoder(plain.Request).decode, _chat_request),
+    "responses-request": (Decoder(plain.ResponsesRequest).decode, _responses_request),
+    "message-list": (Decoder(list[plain.Message]).decode, _message_list),
+    "item-list": (Decoder(list[plain.Item]).decode, _item_list),
+}
+"""By the kind of a body: how its plainest form is decoded, and what it becomes if there is nothing to say of it."""

@@ -1,0 +1,43 @@
+"""The benchmark runs, and its table has the project's rows. Nothing here depends on how fast the machine is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SPEED = Path(__file__).with_name("speed.py")
+
+
+@pytest.fixture(scope="module")
+def tables() -> list[list[list[str]]]:
+    """The tables of a quick run: rows of cells."""
+    run = [sys.executable, "-X", "utf8", str(SPEED), "--quick"]
+    done = subprocess.run(run, capture_output=True, timeout=120, check=True)
+    found: list[list[list[str]]] = [[]]
+    for line in done.stdout.decode().splitlines():
+        if line.startswith("| "):
+            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+        elif found[-1] and not line.startswith("|--"):
+            found.append([])
+    return [table for table in found if table]
+
+
+def number(cell: str) -> float:
+    return float(cell.split("µs, ")[-1].replace(",", ""))
+
+
+def test_the_floor_and_the_project_are_measured_in_both_directions(tables):
+    rows = {row[0]: row[1:] for row in tables[0]}
+    for name in ("untyped msgspec decode + encode", "this project", "this project, every record different"):
+        assert len(rows[name]) == 4
+        assert all(number(cell) > 0 for cell in rows[name])
+    assert rows["untyped msgspec decode + encode"][1::2] == ["1.00", "1.00"]
+
+
+def test_the_small_tables_hold_a_row_for_each_size(tables):
+    _, lengths, tools = tables
+    assert [row[0] for row in lengths] == ["messages", "4", "16"]
+    assert [row[0] for row in tools] == ["tools", "1", "16"]
+    for row in lengths[1:] + tools[1:]:
+        assert all(number(cell) > 0 for cell in row[1:])
