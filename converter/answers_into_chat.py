@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
-from converter import chat, ids, into_chat, responses, settings, usage
+from converter import chat, ids, into_chat, responses, settings, settings_into_chat, usage
 from converter.outcome import Account
 from converter.reading import encode, says_nothing
 from converter.turns import COMPLETED, Context, Turns
@@ -58,7 +58,7 @@ def response(body: responses.Response, seed: bytes, context: Context) -> tuple[c
     _echo(body, account)
     fields: dict[str, Any] = {}
     source = {name: value for name in ("service_tier", "metadata") if (value := getattr(body, name)) is not UNSET}
-    settings.convert(source, settings.TO_CHAT, draft := settings.Draft(source, account, context.options))
+    settings.convert(source, settings_into_chat.ROWS, draft := settings.Draft(source, account, context.options))
     fields = draft.fields
     identity = ids.suffix(body.id, ("resp_", "chatcmpl-")) if body.id else ids.digest(seed.decode("utf-8", "replace"))
     created = ids.seconds(body.created_at, "/created_at", account)

@@ -49,6 +49,8 @@ def load(text: str) -> tuple[Any, bool]:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return _careful(text), False
     # Every key leaves a `":` in the text, so a text with no more of them than the value has keys repeats none.
+    if value.__class__ is dict and text.count(":") == len(value) and text.count("[") < DEEPEST:
+        return value, True
     keys = _count_keys(value)
     if text.count(":") != keys and len(_KEY.findall(text)) != keys:
         _careful(text)

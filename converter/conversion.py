@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
-from converter import gate, into_chat, into_responses, plain, responses, settings, tools
+from converter import gate, plain, responses, settings, settings_into_chat, settings_into_responses, tools
 from converter.kinds import Envelope
 from converter.options import Options, Verb
 from converter.outcome import Account
 from converter.tools import Schemas, Tools
 
-_SETTINGS: Final = {"to-responses": into_responses.settings_into, "to-chat": into_chat.settings_into}
+_SETTINGS: Final = {"to-responses": settings_into_responses.request, "to-chat": settings_into_chat.request}
 TARGET: Final[dict[str, Envelope]] = {"to-responses": "responses", "to-chat": "chat"}
 
 

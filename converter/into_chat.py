@@ -11,12 +11,9 @@ from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
-from converter import chat, responses, settings
+from converter import chat, responses
 from converter import reasoning as thoughts
-from converter.options import Options
-from converter.outcome import Account
 from converter.reading import says_nothing
-from converter.tools import Tools
 from converter.turns import COMPLETED, Context, Turns
 
 
@@ -253,15 +250,6 @@ def items(body: list[Any], context: Context, turns: Turns) -> list[Any]:
     return turns.messages
 
 
-def leans(source: dict[str, Raw], account: Account) -> None:
-    """Refuse a request that leans on a server's memory: what that holds is not in the record."""
-    for name, sentence in responses.ELSEWHERE.items():
-        if name in source and not says_nothing(source.pop(name)):
-            account.refuse(
-                "incomplete_history", f"/{name}", f"{sentence} (--allow incomplete_history converts the rest)"
-            )
-
-
 def conversation(body: responses.Request, context: Context, turns: Turns) -> None:
     """``instructions`` become a leading system message, a string ``input`` one user message."""
     if isinstance(body.instructions, str):
@@ -272,10 +260,3 @@ def conversation(body: responses.Request, context: Context, turns: Turns) -> Non
         items(body.input, context, turns)
     if not body.input and not body.instructions and not context.account.reasons:
         context.account.refuse("limit", "/input", "an empty conversation; Chat wants at least one message")
-
-
-def settings_into(source: dict[str, Raw], tools: Tools, account: Account, options: Options) -> chat.Request:
-    """A request with these settings, and no messages yet."""
-    draft = settings.Draft(source, account, options, tools=tools.written is not UNSET)
-    settings.convert(source, settings.TO_CHAT, draft)
-    return chat.Request(messages=[], **draft.fields)

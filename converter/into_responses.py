@@ -12,11 +12,10 @@ from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
-from converter import chat, ids, reasoning, responses, settings
+from converter import chat, ids, reasoning, responses
 from converter.options import Options
 from converter.outcome import Account
 from converter.reading import kind, says_nothing, text_of
-from converter.tools import Tools
 
 NULL: Final = Raw(b"null")
 
@@ -385,13 +384,6 @@ def messages(body: list[Any], context: Context) -> Items:
     for at, message in enumerate(body):
         table[message.__class__](message, at, items, context)
     return items
-
-
-def settings_into(source: dict[str, Raw], tools: Tools, account: Account, options: Options) -> responses.Request:
-    """A request with these settings. An absent ``store`` means false here and true there, so it is written."""
-    draft = settings.Draft(source, account, options, tools=tools.written is not UNSET)
-    settings.convert(source, settings.TO_RESPONSES, draft)
-    return responses.Request(**{"store": settings.FALSE, **draft.fields})
 
 
 CHAT_FIELDS: Final = {"arguments": "/function/arguments", "name": "/function/name", "call_id": "/id"}

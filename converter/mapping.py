@@ -15,6 +15,8 @@ from converter import (
     into_chat,
     into_responses,
     responses,
+    settings_into_chat,
+    settings_into_responses,
     tools,
 )
 from converter.conversion import Conversion, Passage
@@ -26,7 +28,7 @@ from converter.turns import Context, Turns
 def _chat_request(conversion: Conversion, body: chat.Request, passage: Passage) -> responses.Request:
     account = passage.account
     made = conversion.tools(body, account)
-    request = into_responses.settings_into(chat.settings_of(body), made, account, conversion.options)
+    request = settings_into_responses.request(chat.settings_of(body), made, account, conversion.options)
     context = into_responses.Context(account, conversion.options, "/messages", set(passage.left_out))
     request.input = into_responses.messages(body.messages, context)
     request.tools = made.written
@@ -90,8 +92,8 @@ def _responses_request(conversion: Conversion, body: responses.Request, passage:
     account = passage.account
     made = conversion.tools(body, account)
     source = responses.settings_of(body)
-    into_chat.leans(source, account)
-    request = into_chat.settings_into(source, made, account, conversion.options)
+    settings_into_chat.leans(source, account)
+    request = settings_into_chat.request(source, made, account, conversion.options)
     turns = Turns(Context(account, conversion.options, "/input", set(passage.left_out)))
     into_chat.conversation(body, turns.context, turns)
     request.messages, request.tools = turns.messages, made.written

@@ -1,4 +1,4 @@
-"""Request parameters, both ways: one table a direction, one row a parameter.
+"""Request parameters, both ways: what the rows of the two tables share.
 
 A row takes the value as it stands and writes what the target has for it. What has no row, or a value outside the
 target's range, is left out and named in a notice: a setting is never a reason to refuse a record. The ranges are those
@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from converter.options import Options
 from converter.outcome import Account
-from converter.reading import Members, elements_of, escape, kind, members_of, says_nothing, text_of
+from converter.reading import Members, escape, kind, members_of, says_nothing, text_of
 
 TRUE: Final = Raw(b"true")
 FALSE: Final = Raw(b"false")
@@ -75,7 +75,8 @@ def convert(source: dict[str, Raw], rows: dict[str, Row], draft: Draft) -> None:
 # ---------------------------------------------------------------- rows that both directions share
 
 
-def _is_integer(raw: Raw, least: int | None = None, most: int | None = None) -> bool:
+def is_integer(raw: Raw, least: int | None = None, most: int | None = None) -> bool:
+    """Whether a JSON text is a whole number within these bounds."""
     text = bytes(raw)
     if not text.lstrip(b"-").isdigit() or len(text) > 20:
         return False
@@ -175,7 +176,7 @@ def with_tools(row: Row) -> Row:
     return guarded
 
 
-def _members(source: str, raw: Raw, draft: Draft) -> Members:
+def object_members(source: str, raw: Raw, draft: Draft) -> Members:
     """The members of an object-valued setting; one of another kind is left out whole."""
     if kind(raw) == "an object":
         return {key: value for key, value in members_of(raw).items() if kind(value) != "null"}
@@ -183,324 +184,27 @@ def _members(source: str, raw: Raw, draft: Draft) -> Members:
     return {}
 
 
-def _leave(members: Members, known: Iterable[str], path: str, draft: Draft) -> None:
+def leave(members: Members, known: Iterable[str], path: str, draft: Draft) -> None:
+    """Name the members that the target does not know."""
     for key in members.keys() - set(known):
         if not says_nothing(members[key]):
             draft.drop(f"{path}/{escape(key)}")
 
 
-def _obfuscation(source: str, raw: Raw, draft: Draft) -> dict[str, Any]:
-    members = _members(source, raw, draft)
-    _leave(members, ("include_obfuscation", "include_usage"), f"/{source}", draft)
+def obfuscation(source: str, raw: Raw, draft: Draft) -> dict[str, Any]:
+    """The one stream option that both sides know; usage is asked for here and always told there."""
+    members = object_members(source, raw, draft)
+    leave(members, ("include_obfuscation", "include_usage"), f"/{source}", draft)
     return {key: members[key] for key in ("include_obfuscation",) if key in members}
 
 
 FORMAT_FIELDS: Final = ("name", "description", "schema", "strict")
 
 
-def _format_fields(members: Members, path: str, draft: Draft) -> dict[str, Any]:
-    _leave(members, FORMAT_FIELDS, path, draft)
+def format_fields(members: Members, path: str, draft: Draft) -> dict[str, Any]:
+    """The fields of a JSON Schema format, which both sides know."""
+    leave(members, FORMAT_FIELDS, path, draft)
     return {key: members[key] for key in FORMAT_FIELDS if key in members and kind(members[key]) != "null"}
-
-
-# ---------------------------------------------------------------- Chat Completions -> Open Responses
-
-
-def _token_limit(source: str, raw: Raw, draft: Draft) -> None:
-    """`max_completion_tokens` goes before its older name; the target takes no fewer than 16."""
-    newer = draft.source.get("max_completion_tokens")
-    if source == "max_tokens" and newer is not None and kind(newer) != "null":
-        if bytes(newer) != bytes(raw):
-            draft.account.notice("odd", f"/{source}", "two token limits disagree")
-            draft.drop(f"/{source}", "max_completion_tokens goes before it")
-        return
-    if _is_integer(raw, LEAST_OUTPUT_TOKENS):
-        draft.fields["max_output_tokens"] = raw
-    else:
-        draft.drop(f"/{source}", f"max_output_tokens is at least {LEAST_OUTPUT_TOKENS}")
-
-
-def _effort(source: str, raw: Raw, draft: Draft) -> None:
-    text = text_of(raw)
-    if text in EFFORTS or (draft.openai and text in CHAT_EFFORTS):
-        draft.inner("reasoning")["effort"] = raw
-    else:
-        draft.drop(f"/{source}")
-
-
-def _verbosity(source: str, raw: Raw, draft: Draft) -> None:
-    if text_of(raw) in VERBOSITIES:
-        draft.inner("text")["verbosity"] = raw
-    else:
-        draft.drop(f"/{source}")
-
-
-def _logprobs(source: str, raw: Raw, draft: Draft) -> None:
-    if bytes(raw) == b"true":
-        draft.fields["include"] = [LOGPROBS]
-    elif bytes(raw) != b"false":
-        draft.drop(f"/{source}")
-
-
-def _top_logprobs(source: str, raw: Raw, draft: Draft) -> None:
-    asked = draft.source.get("logprobs")
-    if asked is not None and bytes(asked) == b"true" and _is_integer(raw, 0, 20):
-        draft.fields[source] = raw
-    elif bytes(raw) != b"0":
-        draft.drop(f"/{source}")
-
-
-def _response_format(source: str, raw: Raw, draft: Draft) -> None:
-    members = _members(source, raw, draft)
-    name = text_of(members.get("type"))
-    if name == "text":
-        _leave(members, ("type",), f"/{source}", draft)
-        draft.inner("text")["format"] = {"type": "text"}
-    elif name == "json_schema" and kind(members.get("json_schema", FALSE)) == "an object":
-        _leave(members, ("type", "json_schema"), f"/{source}", draft)
-        fields = _format_fields(members_of(members["json_schema"]), f"/{source}/json_schema", draft)
-        draft.inner("text")["format"] = {"type": "json_schema", **fields}
-    elif name == "json_object" and draft.openai:
-        _leave(members, ("type",), f"/{source}", draft)
-        draft.inner("text")["format"] = {"type": "json_object"}
-    elif members:
-        draft.drop(f"/{source}")
-
-
-def _choice(source: str, raw: Raw, draft: Draft) -> None:
-    text = text_of(raw)
-    if text in CHOICES:
-        draft.fields["tool_choice"] = raw
-    elif text == "any":
-        draft.fields["tool_choice"] = "required"
-        draft.account.notice("odd", f"/{source}", "tool_choice any, read as required")
-    elif kind(raw) == "an object" and (converted := _chosen(members_of(raw), draft)) is not None:
-        draft.fields["tool_choice"] = converted
-    else:
-        draft.drop(f"/{source}")
-
-
-def _chosen(members: Members, draft: Draft) -> dict[str, Any] | None:
-    name = text_of(members.get("type"))
-    inner = members.get(name or "")
-    if inner is None or kind(inner) != "an object":
-        return None
-    body = members_of(inner)
-    if name == "function" or (name == "custom" and draft.openai):
-        chosen = text_of(body.get("name"))
-        return {"type": name, "name": chosen} if chosen and TOOL_NAME.fullmatch(chosen) else None
-    if name == "allowed_tools" and kind(body.get("tools", FALSE)) == "an array":
-        tools = [_chosen(members_of(tool), draft) for tool in elements_of(body["tools"]) if kind(tool) == "an object"]
-        mode = text_of(body.get("mode")) or "auto"
-        if tools and None not in tools and len(tools) <= 128 and mode in CHOICES:
-            return {"type": "allowed_tools", "tools": tools, "mode": mode}
-    return None
-
-
-def _legacy_choice(source: str, raw: Raw, draft: Draft) -> None:
-    if kind(raw) == "an object" and (name := text_of(members_of(raw).get("name"))) and TOOL_NAME.fullmatch(name):
-        draft.fields["tool_choice"] = {"type": "function", "name": name}
-    elif text_of(raw) in CHOICES:
-        draft.fields["tool_choice"] = raw
-    else:
-        draft.drop(f"/{source}")
-
-
-def _stream_options(source: str, raw: Raw, draft: Draft) -> None:
-    if inner := _obfuscation(source, raw, draft):
-        draft.fields[source] = inner
-
-
-def _one(source: str, raw: Raw, draft: Draft) -> None:
-    if bytes(raw) != b"1" and not says_nothing(raw):
-        draft.drop(f"/{source}")
-
-
-def _openai_only(row: Row) -> Row:
-    def guarded(source: str, raw: Raw, draft: Draft) -> None:
-        if draft.openai:
-            row(source, raw, draft)
-        elif not says_nothing(raw):
-            draft.drop(f"/{source}")
-
-    return guarded
-
-
-TO_RESPONSES: Final[dict[str, Row]] = {
-    "model": same("text"),
-    "temperature": number(),
-    "top_p": number(),
-    "presence_penalty": number(),
-    "frequency_penalty": number(),
-    "max_completion_tokens": _token_limit,
-    "max_tokens": _token_limit,
-    "reasoning_effort": _effort,
-    "verbosity": _verbosity,
-    "logprobs": _logprobs,
-    "top_logprobs": _top_logprobs,
-    "response_format": _response_format,
-    "tool_choice": with_tools(_choice),
-    "function_call": with_tools(_legacy_choice),
-    "parallel_tool_calls": with_tools(same("flag")),
-    "stream": same("flag"),
-    "stream_options": _stream_options,
-    "store": same("flag"),
-    "metadata": metadata,
-    "service_tier": one_of(TIERS, openai=("scale", "fast", "ultrafast")),
-    "safety_identifier": short_text(64),
-    "prompt_cache_key": short_text(64),
-    "n": _one,
-    "user": _openai_only(same("text")),
-    "prompt_cache_retention": _openai_only(same("text")),
-}
-
-
-# ---------------------------------------------------------------- Open Responses -> Chat Completions
-
-
-def _reasoning(source: str, raw: Raw, draft: Draft) -> None:
-    members = _members(source, raw, draft)
-    _leave(members, ("effort",), f"/{source}", draft)
-    if "effort" in members:
-        if text_of(members["effort"]) in CHAT_EFFORTS:
-            draft.fields["reasoning_effort"] = members["effort"]
-        else:
-            draft.drop(f"/{source}/effort")
-
-
-def _text(source: str, raw: Raw, draft: Draft) -> None:
-    members = _members(source, raw, draft)
-    _leave(members, ("format", "verbosity"), f"/{source}", draft)
-    if "verbosity" in members:
-        if text_of(members["verbosity"]) in VERBOSITIES:
-            draft.fields["verbosity"] = members["verbosity"]
-        else:
-            draft.drop(f"/{source}/verbosity")
-    if "format" in members:
-        _format(members["format"], f"/{source}/format", draft)
-
-
-def _format(raw: Raw, path: str, draft: Draft) -> None:
-    members = members_of(raw) if kind(raw) == "an object" else {}
-    name = text_of(members.get("type"))
-    if name in ("text", "json_object"):
-        _leave(members, ("type",), path, draft)
-        draft.fields["response_format"] = {"type": name}
-        if name == "json_object":
-            draft.account.notice("odd", path, "json_object is OpenAI's own; the way back needs --target openai")
-    elif name == "json_schema":
-        fields = _format_fields({key: value for key, value in members.items() if key != "type"}, path, draft)
-        if "name" not in fields:
-            draft.account.notice("filled", path, "name: a JSON Schema format needs one in Chat")
-            fields = {"name": "response", **fields}
-        draft.fields["response_format"] = {"type": "json_schema", "json_schema": fields}
-    elif not says_nothing(raw):
-        draft.drop(path)
-
-
-def _include(source: str, raw: Raw, draft: Draft) -> None:
-    if kind(raw) != "an array":
-        return draft.drop(f"/{source}")
-    for position, entry in enumerate(elements_of(raw)):
-        if text_of(entry) == LOGPROBS:
-            draft.fields["logprobs"] = TRUE
-        else:
-            draft.drop(f"/{source}/{position}")
-    return None
-
-
-def _asked_logprobs(source: str, raw: Raw, draft: Draft) -> None:
-    """Chat wants `logprobs` beside it; a bare zero asks for nothing."""
-    include = draft.source.get("include")
-    asked = include is not None and kind(include) == "an array" and LOGPROBS in map(text_of, elements_of(include))
-    if not asked and bytes(raw) == b"0":
-        return
-    if not _is_integer(raw, 0, 20):
-        return draft.drop(f"/{source}")
-    if not asked:
-        draft.fields["logprobs"] = TRUE
-        draft.account.notice("filled", f"/{source}", "logprobs: Chat wants it beside top_logprobs")
-    draft.fields[source] = raw
-
-
-def _chat_choice(source: str, raw: Raw, draft: Draft) -> None:
-    if text_of(raw) in CHOICES:
-        draft.fields[source] = raw
-    elif kind(raw) == "an object" and (converted := _chat_chosen(members_of(raw))) is not None:
-        draft.fields[source] = converted
-    else:
-        draft.drop(f"/{source}")
-
-
-def _chat_chosen(members: Members) -> Any:
-    name = text_of(members.get("type"))
-    if name in ("function", "custom"):
-        chosen = text_of(members.get("name"))
-        return {"type": name, name: {"name": chosen}} if chosen else None
-    if name == "allowed_tools" and kind(members.get("tools", FALSE)) == "an array":
-        tools = [_chat_chosen(members_of(tool)) for tool in elements_of(members["tools"]) if kind(tool) == "an object"]
-        mode = text_of(members.get("mode")) or "auto"
-        if tools and None not in tools and mode in ("auto", "required"):
-            return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
-        if mode == "none":
-            return None
-    return None
-
-
-def _streaming(source: str, raw: Raw, draft: Draft) -> None:
-    """A streamed response always reports its usage; a Chat stream does so when asked."""
-    same("flag")(source, raw, draft)
-    if bytes(raw) == b"true":
-        draft.inner("stream_options")["include_usage"] = TRUE
-
-
-def _chat_stream_options(source: str, raw: Raw, draft: Draft) -> None:
-    if inner := _obfuscation(source, raw, draft):
-        draft.inner("stream_options").update(inner)
-
-
-def _default(value: bytes) -> Row:
-    """The source's own default says nothing; another value has no place."""
-
-    def row(source: str, raw: Raw, draft: Draft) -> None:
-        if bytes(raw) != value:
-            draft.drop(f"/{source}")
-
-    return row
-
-
-def _store(source: str, raw: Raw, draft: Draft) -> None:
-    if bytes(raw) == b"true":
-        draft.fields[source] = raw
-    elif bytes(raw) != b"false":
-        draft.drop(f"/{source}")
-
-
-TO_CHAT: Final[dict[str, Row]] = {
-    "model": same("text"),
-    "temperature": number(),
-    "top_p": number(),
-    "presence_penalty": number(),
-    "frequency_penalty": number(),
-    "max_output_tokens": number("max_completion_tokens"),
-    "reasoning": _reasoning,
-    "text": _text,
-    "include": _include,
-    "top_logprobs": _asked_logprobs,
-    "tool_choice": with_tools(_chat_choice),
-    "parallel_tool_calls": with_tools(same("flag")),
-    "stream": _streaming,
-    "stream_options": _chat_stream_options,
-    "store": _store,
-    "metadata": metadata,
-    "service_tier": one_of(CHAT_TIERS),
-    "safety_identifier": short_text(64),
-    "prompt_cache_key": short_text(64),
-    "truncation": _default(b'"disabled"'),
-    "background": _default(b"false"),
-    "user": same("text"),
-    "prompt_cache_retention": same("text"),
-}
 
 
 def names_of(tool_choice: Raw) -> frozenset[str] | None:

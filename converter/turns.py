@@ -36,19 +36,20 @@ class Turns:
     ``places`` runs beside ``messages``: for each, the position of the item it came from, and those of its calls.
     """
 
-    __slots__ = ("asked", "context", "messages", "open", "places", "thoughts")
+    __slots__ = ("asked", "batch", "context", "messages", "open", "places", "thoughts")
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.messages: list[Any] = []
         self.places: list[tuple[int, list[int]]] = []
         self.open: chat.AssistantMessage | None = None
+        self.batch: chat.AssistantMessage | None = None  # the turn behind which nothing stands but its outputs
         self.asked: dict[str, chat.AssistantMessage] = {}
         self.thoughts: list[str] = []
 
     def say(self, message: Any, at: int) -> None:
         """A message that is no part of an assistant's turn."""
-        self.open = None
+        self.open = self.batch = None
         self.messages.append(message)
         self.places.append((at, []))
 
@@ -68,7 +69,7 @@ class Turns:
         if self.thoughts:
             message.reasoning_content = Raw(encode("".join(self.thoughts)))
             self.thoughts = []
-        self.open = message
+        self.open = self.batch = message
         self.messages.append(message)
         self.places.append((at, []))
 
@@ -90,12 +91,13 @@ class Turns:
         """An output: behind the turn that asked for it, however far that lies back."""
         self.open = None
         turn = self.asked.get(message.tool_call_id)
-        end = self._behind(turn) if turn is not None else len(self.messages)
+        end = len(self.messages) if turn is None or turn is self.batch else self._behind(turn)
         if end < len(self.messages):
             self.context.account.notice("moved", self.context.path(at), "an output up to its call")
         self.messages.insert(end, message)
         self.places.insert(end, (at, []))
         if lifted is not None:
+            self.batch = None
             self.messages.append(lifted)
             self.places.append((at, []))
 
