@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -66,23 +68,43 @@ def _at(message: str) -> str:
     return f", at byte {found[1]}" if found else ""
 
 
+class _TwiceError(Exception):
+    """A key stands twice in one object."""
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The members of an object, in order, each as often as it stands there."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise _TwiceError
+
+
 def key_twice(text: bytes) -> str | None:
-    """The pointer to an object that holds a key twice, as far as it can be told, or None."""
-
-    class Twice(Exception):
-        """Found one."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        members = dict(pairs)
-        if len(members) < len(pairs):
-            raise Twice
-        return members
-
+    """The pointer to a key that stands twice in one object, or None. ``text`` is valid JSON."""
     try:
-        json.loads(text, object_pairs_hook=unique, parse_int=str, parse_float=str)
-    except Twice:
-        return "/"
+        _scan(text, object_pairs_hook=_unique)
+    except _TwiceError:
+        return next(_twice(_scan(text, object_pairs_hook=_Pairs), ""))
     return None
+
+
+_scan: Final = partial(json.loads, parse_int=str, parse_float=str)
+
+
+def _twice(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        seen = set()
+        for key, item in value:
+            place = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+            if key in seen:
+                yield place
+            seen.add(key)
+            yield from _twice(item, place)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _twice(item, f"{path}/{number}")
 
 
 # ---------------------------------------------------------------- lone surrogates
