@@ -47,8 +47,11 @@ ECHO: Final = (
 """The fields of a response resource that repeat its request: a completion has no place for them."""
 
 
-def response(body: responses.Response, seed: bytes, context: Context) -> tuple[chat.Completion, list[int]] | None:
-    """A response resource becomes a completion with one choice. Beside it: where each of its calls stood."""
+def response(
+    body: responses.Response, seed: bytes, context: Context
+) -> tuple[chat.Completion, list[int], set[int]] | None:
+    """A response resource becomes a completion with one choice. Beside it: where each of its calls stood,
+    and which of them were not completed."""
     account = context.account
     if not _finished(body, account):
         return None
@@ -80,17 +83,18 @@ def response(body: responses.Response, seed: bytes, context: Context) -> tuple[c
         usage=usage.into_chat(body.usage, account),
         **fields,
     )
-    return completion, answer.call_places
+    return completion, answer.call_places, answer.unfinished
 
 
 def _finished(body: responses.Response, account: Account) -> bool:
-    if body.error is not UNSET and not says_nothing(body.error):
-        account.refuse("not_finished", "/error", "the response failed, so there is no answer to convert")
-    elif body.status not in (*COMPLETED, "incomplete"):
-        account.refuse("not_finished", "/status", "the response is neither completed nor incomplete")
-    else:
-        return True
-    return False
+    if body.error not in (UNSET, FALSE) and not says_nothing(body.error):
+        return account.refuse("not_finished", "/error", "the response failed, so there is no whole answer to convert")
+    if body.status not in (*COMPLETED, "incomplete"):
+        return account.refuse("not_finished", "/status", "the response is neither completed nor incomplete")
+    return True
+
+
+FALSE: Final = Raw(b"false")
 
 
 def _finish_reason(body: responses.Response, answer: Answer, account: Account) -> str:
@@ -128,6 +132,7 @@ class Answer:
         self.thoughts: list[str] = []
         self.tokens: list[Raw] = []
         self.several = False
+        self.unfinished: set[int] = set()
 
     def take(self, item: Any, at: int) -> None:
         """One item of the output."""
@@ -174,6 +179,7 @@ class Answer:
         for message in turns.messages:
             self.calls += message.tool_calls
             self.call_places.append(at)
+        self.unfinished |= turns.unfinished
 
     def think(self, item: responses.Reasoning, at: int) -> None:
         """Reasoning: as in a history."""

@@ -135,7 +135,7 @@ def _chosen(body: chat.Completion, context: into_responses.Context) -> tuple[int
     """The choice to convert: the only one, or the one with the index that the user named."""
     choices, wanted = body.choices, context.options.choice
     if not choices:
-        context.account.refuse("not_finished", "/choices", "an answer without a choice")
+        context.account.refuse("missing_field", "/choices", "no choice in it, expected at least one")
         return None
     if len(choices) == 1 and wanted is None:
         return 0, choices[0]

@@ -57,6 +57,15 @@ def load(text: str) -> tuple[Any, bool]:
     return value, True
 
 
+def parse_fault(text: str) -> str:
+    """Why a text is not one JSON text, in a sentence; empty where it is one."""
+    try:
+        load(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def _count_keys(value: Any) -> int:
     """How many keys stand in a value, level by level."""
     keys = depth = 0

@@ -28,6 +28,11 @@ Object: TypeAlias = Annotated[Raw, _schema(type=["object", "null"])]
 Array: TypeAlias = Annotated[Raw, _schema(type=["array", "null"])]
 Value: TypeAlias = Annotated[Raw, _schema()]
 
+CallId: TypeAlias = Annotated[str, Meta(min_length=1)]
+
+MISSING_ID: Final = "\0"
+"""What stands for a call id that a log lacks, until ``--repair fill-call-ids`` puts one there."""
+
 OptionalText: TypeAlias = str | UnsetType | None
 
 
@@ -133,7 +138,7 @@ class Function(Base):
 class FunctionToolCall(Base, tag="function", tag_field="type"):
     """``{"id", "type": "function", "function": {"name", "arguments"}}``."""
 
-    id: str
+    id: CallId
     function: Function
     index: Integer | UnsetType = UNSET
     extra_content: Value | UnsetType = UNSET
@@ -150,7 +155,7 @@ class Custom(Base):
 class CustomToolCall(Base, tag="custom", tag_field="type"):
     """``{"id", "type": "custom", "custom": {"name", "input"}}``."""
 
-    id: str
+    id: CallId
     custom: Custom
     index: Integer | UnsetType = UNSET
 
@@ -219,7 +224,7 @@ class ToolMessage(Base, tag="tool", tag_field="role"):
     """The output of a call. The published schema allows text parts only; recorded traffic holds images too."""
 
     content: Content
-    tool_call_id: str
+    tool_call_id: CallId
     name: Text | UnsetType = UNSET
     cache_control: Value | UnsetType = UNSET
 

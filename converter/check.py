@@ -9,14 +9,15 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from converter import standing, tools
-from converter.conversion import Conversion, Passage
+from converter.conversion import Beside, Conversion, Passage
+from converter.entry import enter
 from converter.gate import replay_gate
-from converter.habits import TABLES
-from converter.kinds import KINDS, Kind, recognise
+from converter.kinds import Kind
 from converter.options import Options
 from converter.outcome import Account, Converted, Refused, Rejected, Verdict
-from converter.reading import Reading, elements_of, kind, members_of, text_of, tidy
-from converter.text import BLANK, fault, utf8
+from converter.reading import elements_of, kind, members_of, text_of
+from converter.shapes import Body, open_record
+from converter.text import BLANK, BOM, fault, utf8
 
 
 class Row(Struct, frozen=True):
@@ -32,45 +33,46 @@ class Row(Struct, frozen=True):
 
 
 def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Converted | Rejected]]:
-    """A function from a line number and a record's text to its rows and its outcome. It never raises."""
-    session = Conversion("to-responses", options)
+    """A function from a line number and a record's text to its rows and its outcome. It never raises.
+
+    Raises `ValueError` where an option makes no sense.
+    """
+    conversion = Conversion("to-responses", options)
 
     def outcome(line: int, record: bytes) -> tuple[list[Row], Converted | Rejected]:
         rows: list[Row] = []
-        text = record.strip(BLANK)
+        text = record.strip(BLANK).removeprefix(BOM)
+        account = Account(options.allow)
         try:
-            try:
-                utf8(text)
-                found = KINDS[options.shape] if options.shape else recognise(text)
-                rows = list(_rows(line, found, text, session))
-                account = _gated(session, found, text)
-            except (msgspec.DecodeError, RecursionError) as error:
-                raise Refused([fault(text, error)]) from None
+            utf8(text)
+            beside = Beside()
+            for body in open_record(text, options, account).bodies:
+                rows += _rows(line, body.kind, body.text, conversion)
+                _gated(conversion, body, account, beside)
         except Refused as refused:
-            return rows, Rejected(line, refused.reasons, record)
+            return rows, Rejected(line, [*account.reasons, *refused.reasons], record)
+        except (msgspec.DecodeError, RecursionError) as error:
+            return rows, Rejected(line, [fault(text, error)], record)
+        if account.reasons:
+            return rows, Rejected(line, list(account.reasons), record)
         return rows, Converted(line, text, account.notices())
 
     return outcome
 
 
-def _gated(session: Conversion, found: Kind, text: bytes) -> Account:
-    account = Account(session.options.allow)
-    reading = Reading(account, session.options, TABLES[found.envelope])
-    tidied = tidy(Raw(text), found.type, "", reading)
-    if not account.reasons and tidied is not None:
-        account.found.clear()
-        standing.check(session, found.decode(tidied), Passage(text, account, None))
-    if account.reasons:
-        raise Refused(list(account.reasons))
-    return account
+def _gated(conversion: Conversion, body: Body, account: Account, beside: Beside) -> None:
+    account.base, account.layers = body.base, (body.shifts,) if body.shifts else ()
+    entered = enter(body.kind, body.text, account, conversion.options)
+    if entered is not None:
+        standing.check(conversion, entered.body, Passage(body.text, account, beside, entered))
 
 
 # ---------------------------------------------------------------- rows
 
 
-def _rows(line: int, found: Kind, text: bytes, session: Conversion) -> Iterator[Row]:
+def _rows(line: int, found: Kind, text: bytes, conversion: Conversion) -> Iterator[Row]:
     body = members_of(text) if text[:1] == b"{" else {}
-    schemas = {**tools.schemas_of(body.get("tools", UNSET)), **session.given}
+    schemas = {**tools.schemas_of(body.get("tools", UNSET)), **conversion.given}
     for position, entry in enumerate(_entries(found, body, text)):
         if kind(entry) != "an object":
             continue

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from converter import gate, plain, responses, settings, settings_into_chat, settings_into_responses, tools
+from converter.entry import Entered
 from converter.kinds import Envelope
 from converter.options import Options, Verb
 from converter.outcome import Account
@@ -85,14 +86,13 @@ class Beside:
 
 
 class Passage:
-    """One body on its way: its text, what is said of it, the calls that were left out, the request beside it."""
+    """One body on its way: its text, what is said of it, the request beside it, and how it came in."""
 
-    __slots__ = ("account", "beside", "left_out", "text")
+    __slots__ = ("account", "beside", "entered", "left_out", "text")
 
-    def __init__(
-        self, text: bytes, account: Account, beside: Beside | None, left_out: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, text: bytes, account: Account, beside: Beside | None, entered: Entered) -> None:
         self.text = text
         self.account = account
         self.beside = beside
-        self.left_out = left_out
+        self.entered = entered
+        self.left_out = set(entered.left_out)

@@ -7,21 +7,21 @@ text that they do take: from there on the way is the same.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
 
-from converter import folded, habits, repairs, standing, text, verify
+from converter import folded, repairs, standing, text, verify
 from converter.conversion import Beside, Conversion, Passage
+from converter.entry import Entered, enter
 from converter.kinds import KINDS, Kind
 from converter.mapping import CONVERT
 from converter.options import Options, Verb
 from converter.outcome import LOSSES, Account, Converted, Notice, Reason, Refused, Rejected
-from converter.reading import Reading, encode, tidy
-from converter.shapes import open_record
+from converter.reading import encode
+from converter.shapes import SHAPES, open_record
 from converter.shortcut import SHORT
 
 PASSING: Final = 16
@@ -40,6 +40,12 @@ class Session:
         self.conversion = Conversion(verb, options)
         self.target = self.conversion.target
         self.returning: Session | None = None
+        # In a pattern a star stands for one part of a pointer; no other character is special.
+        self.accepted = re.compile(
+            "|".join(re.escape(pattern).replace(r"\*", "[^/]*") for pattern in options.accept_loss) or r"(?!)"
+        )
+        if options.shape is not None and options.shape not in (known := {*KINDS, *SHAPES}):
+            raise ValueError(f"shape does not know {options.shape}; it knows {', '.join(sorted(known))}")
         self.guessing = options.shape is None and not options.at
         self.passing = 0
         self._expect(KINDS["chat-request" if verb == "to-responses" else "responses-request"])
@@ -54,7 +60,9 @@ class Session:
 
     def convert(self, record: bytes) -> tuple[bytes, list[Notice]]:
         """The bytes to write for one record, and the notices. Raises `Refused`."""
-        record = record.strip(text.BLANK).removeprefix(text.BOM)
+        record = record.strip(text.BLANK)
+        if record.startswith(text.BOM):
+            record = record.removeprefix(text.BOM).strip(text.BLANK)
         if not record.isascii():
             text.utf8(record)
         account = Account(self.options.allow)
@@ -83,8 +91,8 @@ class Session:
         if self.guessing:
             if self.passing == 0 and (value := self._short(record, account)) is not None:
                 return self._written(self.guess, value, record, account)
-            if (body := self._guessed(record)) is not None:
-                return self._mapped(self.guess, body, Passage(record, account, None))
+            if (entered := self._guessed(record)) is not None:
+                return self._mapped(self.guess, entered, Passage(record, account, None, entered))
         opened = open_record(record, self.options, account)
         beside = Beside() if opened.pair else None
         written = []
@@ -92,7 +100,9 @@ class Session:
             if body.folded:
                 body.text = folded.completed(body.kind.name, body.text, account)
             account.base, account.layers = body.base, (body.shifts,) if body.shifts else ()
-            written.append(self._body(body.kind, body.text, account, beside))
+            entered = enter(body.kind, body.text, account, self.options)
+            if entered is not None:
+                written.append(self._mapped(body.kind, entered, Passage(body.text, account, beside, entered)))
         account.base, account.layers = "", ()
         whole = opened.bodies[0]
         if whole.text is record and whole.kind is not self.guess:
@@ -114,7 +124,7 @@ class Session:
             self.passing = PASSING
         return value
 
-    def _guessed(self, record: bytes) -> Any:
+    def _guessed(self, record: bytes) -> Entered | None:
         """The record as the kind of body that the last one was, or None."""
         if self.passing > 0:
             self.passing -= 1
@@ -122,7 +132,7 @@ class Session:
             body = self.guess.decode(record)
         except msgspec.ValidationError:
             return None
-        return body if self.guess.certain(body) else None
+        return Entered(body) if self.guess.certain(body) else None
 
     def _expect(self, kind: Kind) -> None:
         """Guess that the next record will be of this kind."""
@@ -131,34 +141,15 @@ class Session:
         self.passing = 0 if usable else -1
         self.shortcut = SHORT.get(kind.name, SHORT["chat-request"])
 
-    def _body(self, kind: Kind, text: bytes, account: Account, beside: Beside | None) -> bytes:
-        try:
-            body = kind.decode(text)
-        except msgspec.ValidationError:
-            return self._read(kind, text, account, beside)
-        return self._mapped(kind, body, Passage(text, account, beside))
-
-    def _read(self, kind: Kind, text: bytes, account: Account, beside: Beside | None) -> bytes:
-        """The slow way in: an account of what the strict decoder did not take, and text that it takes."""
-        reading = Reading(account, self.options, habits.TABLES[kind.envelope])
-        aside = {} if kind.envelope != self.target else dict(account.found)
-        tidied = tidy(Raw(text), kind.type, "", reading)
-        if account.reasons or tidied is None:
-            return b""
-        if kind.envelope == self.target:
-            # Written unchanged: what was read past is not left out.
-            account.found = {**aside, **{code: one for code, one in account.found.items() if code == "allowed"}}
-        account.layers = (reading.shifts, *account.layers)
-        return self._mapped(kind, kind.decode(tidied), Passage(text, account, beside, frozenset(reading.left_out)))
-
-    def _mapped(self, kind: Kind, body: Any, passage: Passage) -> bytes:
-        text, account = passage.text, passage.account
-        if kind.envelope == self.target:
-            standing.check(self.conversion, body, passage)
-            return msgspec.json.format(text, indent=-1) if b"\n" in text else text
+    def _mapped(self, kind: Kind, entered: Entered, passage: Passage) -> bytes:
+        body, account = entered.body, passage.account
         if self.options.repair:
             repairs.apply(kind.name, body, account, self.options)
-        return self._written(kind, CONVERT[kind.name](self.conversion, body, passage), text, account)
+        if kind.envelope == self.target:
+            return standing.written(self.conversion, kind, body, passage)
+        if entered.seen is not None:
+            account.absorb(entered.seen)
+        return self._written(kind, CONVERT[kind.name](self.conversion, body, passage), passage.text, account)
 
     def _written(self, kind: Kind, value: Any, text: bytes, account: Account) -> bytes:
         if account.reasons:
@@ -178,7 +169,7 @@ class Session:
             for notice in notices
             if notice.code in LOSSES
             for path in notice.paths
-            if not any(fnmatchcase(path, pattern) for pattern in self.options.accept_loss)
+            if self.accepted.fullmatch(path) is None
         ]
         if reasons:
             raise Refused(reasons)

@@ -6,19 +6,23 @@ is what is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
 from converter import chat, responses
+from converter.arguments import parse_fault, parse_verdict
 from converter.options import Options
 from converter.outcome import Account, Verdict
-from converter.schemas import parse_verdict, tool_schema
+from converter.schemas import tool_schema
 from converter.settings import TOOL_NAME
 from converter.tools import Schemas
 
+NOT_COMPLETED: Final = (
+    "the call is not completed, so nothing may be run with its arguments (--allow status writes it all the same)"
+)
 CALL_ID_LIMIT: Final = 64
 TEXT_LIMIT: Final = 10_485_760
 IMAGE_LIMIT: Final = 20_971_520
@@ -57,6 +61,8 @@ class Gate:
     """One record at the gate: the schemas of its tools, and where to say what is found."""
 
     premature: dict[str, list[Any]] | None = None
+    doubled: dict[str, int] | None = None
+    spared: Container[int] = ()
     mark: int = -1
 
     def __init__(
@@ -92,14 +98,13 @@ class Gate:
         self.account.refuse(
             "status",
             self.where(key, "status"),
-            "the call is not completed, so nothing may be run with its arguments "
-            "(--allow status writes it all the same)",
+            NOT_COMPLETED,
         )
 
     def _without_schema(self, name: str, arguments: str, schema: Any, key: Any) -> None:
         verdict = parse_verdict(arguments)
         if verdict is not Verdict.OK:
-            self._refuse_arguments(verdict, "the arguments are not one JSON text", arguments, key)
+            self._refuse_arguments(verdict, parse_fault(arguments), arguments, key)
         if schema is not None:
             self.account.refuse(
                 "invalid_tool_schema",
@@ -143,6 +148,8 @@ class Gate:
                 f"two calls are open at once with one id, the other at {self.where(self.opened[call_id], '')}, "
                 "so their outputs cannot be told apart (--repair rename-call-ids makes them unique)",
             )
+            self.doubled = self.doubled or {}
+            self.doubled[call_id] = self.doubled.get(call_id, 0) + 1
             return
         if call_id in self.answered:
             self.account.notice("reused_call_id", self.where(key, "call_id"))
@@ -153,6 +160,8 @@ class Gate:
         """An output answers the nearest earlier unanswered call with its id."""
         if self.opened.pop(call_id, None) is not None:
             self.answered.add(call_id)
+        elif self.doubled and self.doubled.get(call_id):
+            self.doubled[call_id] -= 1  # of the two calls with one id, the other one
         elif call_id in self.answered:
             self.account.refuse(
                 "duplicate_output", self.where(key, ""), "a second output for a call that is already answered"
@@ -276,7 +285,7 @@ User: Final = chat.UserMessage
 
 def _check_turn(calls: list[Any], at: int, gate: Gate) -> None:
     for number, call in enumerate(calls):
-        if call.__class__ is chat.FunctionToolCall:
+        if call.__class__ is chat.FunctionToolCall and id(call) not in gate.spared:
             function = call.function
             schema, arguments = gate.schemas.get(function.name), function.arguments
             if (

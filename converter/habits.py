@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Raw
 
 from converter import chat, responses
+from converter.chat import MISSING_ID
 from converter.reading import Members, Reading, Tables, elements_of, encode, kind, members_of, text_of
 
 PRINTABLE: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
@@ -48,7 +49,7 @@ def _tool_message(members: Members, path: str, reading: Reading) -> None:
             path,
             "no tool_call_id, so the call that it answers is not known (--repair fill-call-ids pairs by order)",
         )
-    _set(members, "tool_call_id", "")
+    _set(members, "tool_call_id", MISSING_ID)
 
 
 def _assistant_message(members: Members, path: str, reading: Reading) -> None:
@@ -90,7 +91,7 @@ def _tool_call(members: Members, path: str, reading: Reading) -> None:
                 path,
                 "no id, so its output cannot be found (--repair fill-call-ids pairs by order)",
             )
-        _set(members, "id", "")
+        _set(members, "id", MISSING_ID)
 
 
 def _arguments(members: Members, path: str, reading: Reading) -> None:
@@ -169,7 +170,7 @@ def _choice(members: Members, path: str, reading: Reading) -> None:
     if message is not None and kind(message) == "an object":
         inner = members_of(message)
         if _empty(inner, "role"):
-            members["message"] = Raw(encode({"role": "assistant", **inner}))
+            members["message"] = Raw(encode({**inner, "role": "assistant"}))
     elif message is not None and kind(message) == "null":
         del members["message"]
 
@@ -187,14 +188,18 @@ def _unknown_role(name: str, members: Members, path: str, reading: Reading) -> N
     )
 
 
+def _other_speaker(name: str, members: Members, path: str, reading: Reading) -> None:
+    reading.account.refuse("wrong_type", f"{path}/role", f"role {shown(name)}, expected assistant in an answer")
+
+
 def _unknown_tool_call(name: str, members: Members, path: str, reading: Reading) -> None:
     allowed = reading.account.refuse(
         "namespaced" if ":" in name else "unsupported_item",
         path,
         f"a tool call of type {shown(name)}, which is outside the portable set",
     )
-    if allowed:
-        reading.left_out.add(text_of(members.get("id")) or "")
+    if allowed and (call_id := text_of(members.get("id"))):
+        reading.left_out.add(call_id)
 
 
 ANTHROPIC_PARTS: Final = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"})
@@ -242,6 +247,7 @@ CHAT: Final = Tables(
         chat.FunctionToolCall: _unknown_tool_call,
         chat.TextPart: _unknown_part,
         chat.Annotation: _dropped,
+        chat.AssistantMessage: _other_speaker,
         chat.FunctionTool: _unknown_tool,
     },
     settings=frozenset({chat.Usage, chat.PromptDetails, chat.CompletionDetails, chat.ChoiceLogprobs}),
@@ -287,7 +293,7 @@ def _no_call_id(members: Members, path: str, reading: Reading) -> None:
             path,
             "no call_id, so call and output cannot be paired (--repair fill-call-ids pairs by order)",
         )
-    _set(members, "call_id", "")
+    _set(members, "call_id", MISSING_ID)
 
 
 def _call_item(members: Members, path: str, reading: Reading) -> None:
@@ -331,8 +337,8 @@ def _unknown_item(name: str, members: Members, path: str, reading: Reading) -> N
             path,
             f"item type {shown(name)} is outside the portable set (--allow unsupported_item leaves it out)",
         )
-    if allowed:
-        reading.left_out.add(text_of(members.get("call_id")) or "")
+    if allowed and (call_id := text_of(members.get("call_id"))):
+        reading.left_out.add(call_id)
 
 
 RESPONSES: Final = Tables(

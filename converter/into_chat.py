@@ -169,14 +169,18 @@ def function_call(item: responses.FunctionCall, at: int, turns: Turns, context: 
             context.path(at, "/status"),
             "the call is not completed, and Chat could not say so (--allow status writes it all the same)",
         )
-    if item.namespace and context.account.refuse(
-        "unsupported_item",
-        context.path(at, "/namespace"),
-        "a call with a namespace: it changes which tool was called, and Chat has no place for it",
-    ):
+    if item.namespace:
+        context.account.refuse(
+            "unsupported_item",
+            context.path(at, "/namespace"),
+            "a call with a namespace: it changes which tool was called, and Chat has no place for it",
+        )
         context.left_out.add(item.call_id)
         return
-    turns.call(chat.FunctionToolCall(item.call_id, chat.Function(item.name, item.arguments)), at)
+    call = chat.FunctionToolCall(item.call_id, chat.Function(item.name, item.arguments))
+    if item.status not in COMPLETED:
+        turns.unfinished.add(id(call))  # its status is the first thing to say of it, and the only one
+    turns.call(call, at)
 
 
 def custom_tool_call(item: responses.CustomToolCall, at: int, turns: Turns, context: Context) -> None:
@@ -245,6 +249,7 @@ def items(body: list[Any], context: Context, turns: Turns) -> list[Any]:
     table = ITEM_BY_TYPE
     for at, item in enumerate(body):
         table[type(item)](item, at, turns, context)
+    turns.end_batch()
     if turns.thoughts:
         context.account.notice("dropped", context.root or "", "reasoning that no message follows")
     return turns.messages

@@ -291,11 +291,12 @@ def custom_call(call: chat.CustomToolCall, number: int, at: int, items: Items, c
                 call.custom.name, call.id, call.custom.input, context.item_id(call.id), "completed"
             )
         )
-    elif context.account.refuse(
-        "unsupported_item",
-        context.path(at, f"/tool_calls/{number}"),
-        "a custom tool call, which is outside the portable set (--target openai keeps it)",
-    ):
+    else:
+        context.account.refuse(
+            "unsupported_item",
+            context.path(at, f"/tool_calls/{number}"),
+            "a custom tool call, which is outside the portable set (--target openai keeps it)",
+        )
         context.left_out.add(call.id)
 
 

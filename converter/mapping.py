@@ -29,7 +29,7 @@ def _chat_request(conversion: Conversion, body: chat.Request, passage: Passage) 
     account = passage.account
     made = conversion.tools(body, account)
     request = settings_into_responses.request(chat.settings_of(body), made, account, conversion.options)
-    context = into_responses.Context(account, conversion.options, "/messages", set(passage.left_out))
+    context = into_responses.Context(account, conversion.options, "/messages", passage.left_out)
     request.input = into_responses.messages(body.messages, context)
     request.tools = made.written
     _gate_items(conversion, request.input, made.schemas, body.tool_choice, context, body.messages, passage.text)
@@ -39,7 +39,7 @@ def _chat_request(conversion: Conversion, body: chat.Request, passage: Passage) 
 
 
 def _message_list(conversion: Conversion, body: list[Any], passage: Passage) -> list[Any]:
-    context = into_responses.Context(passage.account, conversion.options, "", set(passage.left_out))
+    context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
     items = into_responses.messages(body, context)
     _gate_items(conversion, items, conversion.given, UNSET, context, body, passage.text)
     return items
@@ -65,7 +65,7 @@ def _gate_items(
 
 
 def _completion(conversion: Conversion, body: chat.Completion, passage: Passage) -> responses.Response | None:
-    context = into_responses.Context(passage.account, conversion.options, "", set(passage.left_out))
+    context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
     beside = passage.beside
     echo = answers_into_responses.echo_of(beside.request) if beside and beside.request else {}
     made = answers_into_responses.completion(body, passage.text, context, echo)
@@ -94,7 +94,7 @@ def _responses_request(conversion: Conversion, body: responses.Request, passage:
     source = responses.settings_of(body)
     settings_into_chat.leans(source, account)
     request = settings_into_chat.request(source, made, account, conversion.options)
-    turns = Turns(Context(account, conversion.options, "/input", set(passage.left_out)))
+    turns = Turns(Context(account, conversion.options, "/input", passage.left_out))
     into_chat.conversation(body, turns.context, turns)
     request.messages, request.tools = turns.messages, made.written
     elsewhere = any(reason.code == "incomplete_history" for reason in account.reasons)
@@ -105,7 +105,7 @@ def _responses_request(conversion: Conversion, body: responses.Request, passage:
 
 
 def _item_list(conversion: Conversion, body: list[Any], passage: Passage) -> list[Any]:
-    context = Context(passage.account, conversion.options, "", set(passage.left_out))
+    context = Context(passage.account, conversion.options, "", passage.left_out)
     turns = Turns(context)
     messages = into_chat.items(body, context, turns)
     if not messages and not passage.account.reasons:
@@ -125,16 +125,17 @@ def _gate_messages(
         return context.path(position, f"/{field}" if field else "")
 
     checked = conversion.gate(schemas, tool_choice, context.account, where)
+    checked.spared = turns.unfinished
     gate.check_messages(turns.messages, checked)
     checked.close(**closing)
 
 
 def _response(conversion: Conversion, body: responses.Response, passage: Passage) -> chat.Completion | None:
-    context = Context(passage.account, conversion.options, "/output", set(passage.left_out))
+    context = Context(passage.account, conversion.options, "/output", passage.left_out)
     made = answers_into_chat.response(body, passage.text, context)
     if made is None:
         return None
-    completion, places = made
+    completion, places, unfinished = made
 
     def where(key: tuple[int, int], field: str) -> str:
         return context.path(places[key[1]], f"/{field}" if field else "")
@@ -142,6 +143,7 @@ def _response(conversion: Conversion, body: responses.Response, passage: Passage
     asked = passage.beside.schemas if passage.beside else {}
     schemas = {**tools.schemas_of(body.tools), **asked, **conversion.given}
     checked = conversion.gate(schemas, body.tool_choice, passage.account, where)
+    checked.spared = unfinished
     gate.check_messages([completion.choices[0].message], checked)
     checked.close(answer=True)
     return completion

@@ -211,6 +211,15 @@ class Account:
         self.found.clear()
         self.reasons.clear()
 
+    def absorb(self, other: Account, *codes: str) -> None:
+        """Take over what was said of the same body: all of it, or the reasons and the notices of some codes."""
+        for code, (paths, details) in other.found.items():
+            if not codes or code in codes:
+                entry = self.found.setdefault(code, ({}, {}))
+                entry[0].update(paths)
+                entry[1].update(details)
+        self.reasons.update(other.reasons)
+
     def join(self, other: Account) -> None:
         """Say here what was said there, of the same body."""
         for code, (paths, details) in other.found.items():

@@ -11,13 +11,13 @@ from typing import Final, Literal, TypeAlias
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import astuple
 
-from converter.chat import Array, Base, Flag, Function, Integer, Number, Object, Text
+from converter.chat import Array, Base, CallId, Flag, Function, Integer, Number, Object, Text
 
 
 class ToolCall(Base, tag="function", tag_field="type"):
     """`converter.chat.FunctionToolCall` with no vendor's field."""
 
-    id: str
+    id: CallId
     function: Function
 
 
@@ -51,7 +51,7 @@ class ToolMessage(Base, tag="tool", tag_field="role"):
     """`converter.chat.ToolMessage`, a text."""
 
     content: str
-    tool_call_id: str
+    tool_call_id: CallId
 
 
 Message: TypeAlias = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
@@ -69,7 +69,7 @@ class CallItem(Base, tag="function_call", tag_field="type", kw_only=True):
 
     id: str | None = None
     name: str
-    call_id: str
+    call_id: CallId
     status: Literal["completed"] | None = None
     arguments: str
 
@@ -77,7 +77,7 @@ class CallItem(Base, tag="function_call", tag_field="type", kw_only=True):
 class OutputItem(Base, tag="function_call_output", tag_field="type"):
     """`converter.responses.FunctionCallOutput`, a text."""
 
-    call_id: str
+    call_id: CallId
     output: str
 
 

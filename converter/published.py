@@ -110,6 +110,7 @@ DOCUMENTS: Final[dict[str, Document]] = {
             "Item": responses.Item,
             "ItemList": list[responses.Item],
             "OutputMessage": responses.OutputMessage,
+            "OutputFunctionCall": responses.OutputFunctionCall,
             "OutputReasoning": responses.OutputReasoning,
             "Tool": responses.Tool,
             "Request": responses.Request,

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import UNSET
 
 from converter import chat, ids, responses
+from converter.chat import MISSING_ID
 from converter.gate import CALL_ID_LIMIT
 from converter.options import Options
 from converter.outcome import Account, Layer
@@ -32,14 +33,14 @@ class Event(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The call id."""
+        """The call id, empty where the log has none."""
         value: str = getattr(self.bearer, self.field)
-        return value
+        return "" if value == MISSING_ID else value
 
 
 def apply(kind: str, body: Any, account: Account, options: Options) -> None:
     """Make the repairs that were asked for, in the order in which one may make another possible."""
-    root, history = _HISTORY[kind](body)
+    root, history = HISTORY[kind](body)
     for name, repair in REPAIRS.items():
         if name in options.repair:
             repair(history, root, account)
@@ -53,7 +54,7 @@ def _input(body: responses.Request) -> tuple[str, list[Any]]:
     return "/input", body.input if isinstance(body.input, list) else []
 
 
-_HISTORY: Final[dict[str, Callable[[Any], tuple[str, list[Any]]]]] = {
+HISTORY: Final[dict[str, Callable[[Any], tuple[str, list[Any]]]]] = {
     "chat-request": lambda body: ("/messages", body.messages),
     "message-list": _whole,
     "completion": lambda body: ("/choices", [choice.message for choice in body.choices]),
@@ -61,6 +62,7 @@ _HISTORY: Final[dict[str, Callable[[Any], tuple[str, list[Any]]]]] = {
     "item-list": _whole,
     "response": lambda body: ("/output", body.output),
 }
+"""For each kind of body, where its history stands, and the list itself."""
 
 
 def _events(history: list[Any], root: str) -> Iterator[Event]:

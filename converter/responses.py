@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import UNSET, Raw, UnsetType
 
-from converter.chat import Array, Base, Flag, Integer, Number, Object, OptionalText, Text, Value, present
+from converter.chat import Array, Base, CallId, Flag, Integer, Number, Object, OptionalText, Text, Value, present
 
 # ---------------------------------------------------------------- content parts
 
@@ -138,7 +138,7 @@ class FunctionCall(Base, tag="function_call", tag_field="type", kw_only=True):
 
     id: OptionalText = UNSET
     name: str
-    call_id: str
+    call_id: CallId
     status: OptionalText = UNSET
     arguments: str
     namespace: OptionalText = UNSET
@@ -157,7 +157,7 @@ class OutputFunctionCall(Base, tag="function_call", tag_field="type"):
 class FunctionCallOutput(Base, tag="function_call_output", tag_field="type"):
     """The output of the call with the same ``call_id``."""
 
-    call_id: str
+    call_id: CallId
     output: Content
     id: OptionalText = UNSET
     status: OptionalText = UNSET
@@ -200,7 +200,7 @@ class CustomToolCall(Base, tag="custom_tool_call", tag_field="type"):
     """OpenAI's own: a call whose input is free text."""
 
     name: str
-    call_id: str
+    call_id: CallId
     input: str
     id: OptionalText = UNSET
     status: OptionalText = UNSET
@@ -210,7 +210,7 @@ class CustomToolCall(Base, tag="custom_tool_call", tag_field="type"):
 class CustomToolCallOutput(Base, tag="custom_tool_call_output", tag_field="type"):
     """OpenAI's own: the output of a custom tool call."""
 
-    call_id: str
+    call_id: CallId
     output: Content
     id: OptionalText = UNSET
     status: OptionalText = UNSET

@@ -29,7 +29,7 @@ CHAT_TIERS: Final = TIERS | {"scale", "fast"}
 CHOICES: Final = frozenset({"none", "auto", "required"})
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
-INFINITIES: Final = (float("inf"), float("-inf"))
+INFINITY: Final = float("inf")
 
 LEAST_OUTPUT_TOKENS: Final = 16
 LOGPROBS: Final = "message.output_text.logprobs"
@@ -97,15 +97,23 @@ def same(expected: str, name: str | None = None) -> Row:
     return row
 
 
-def number(name: str | None = None) -> Row:
-    """A number, passed on as it is spelled. No float holds 1e999: written on, it would become an infinity."""
+def number(name: str | None = None, least: float = -INFINITY, most: float = INFINITY) -> Row:
+    """A number within these bounds, passed on as it is spelled.
+
+    No float holds 1e999: a target that reads it gets an infinity, so it is no setting but a fault in the text.
+    """
     passed_on = same("number", name)
 
     def row(source: str, raw: Raw, draft: Draft) -> None:
-        passed_on(source, raw, draft)
-        if len(text := bytes(raw)) > 3 and text[:1] in b"-0123456789" and float(text) in INFINITIES:
+        text = bytes(raw)
+        value = float(text) if _FITS["number"](text) else 0.0
+        if value in (INFINITY, -INFINITY):
             sentence = "a number beyond any float, expected a finite one"
             draft.account.refuse("invalid_json", f"/{source}", sentence)
+        elif least <= value <= most:
+            passed_on(source, raw, draft)
+        else:
+            draft.drop(f"/{source}")
 
     return row
 

@@ -156,10 +156,10 @@ def _store(source: str, raw: Raw, draft: Draft) -> None:
 
 ROWS: Final[dict[str, Row]] = {
     "model": same("text"),
-    "temperature": number(),
-    "top_p": number(),
-    "presence_penalty": number(),
-    "frequency_penalty": number(),
+    "temperature": number(least=0, most=2),
+    "top_p": number(least=0, most=1),
+    "presence_penalty": number(least=-2, most=2),
+    "frequency_penalty": number(least=-2, most=2),
     "max_output_tokens": number("max_completion_tokens"),
     "reasoning": _reasoning,
     "text": _text,
@@ -173,11 +173,11 @@ ROWS: Final[dict[str, Row]] = {
     "metadata": metadata,
     "service_tier": one_of(CHAT_TIERS),
     "safety_identifier": short_text(64),
-    "prompt_cache_key": short_text(64),
+    "prompt_cache_key": same("text"),
     "truncation": _default(b'"disabled"'),
     "background": _default(b"false"),
     "user": same("text"),
-    "prompt_cache_retention": same("text"),
+    "prompt_cache_retention": one_of(("in_memory", "24h")),
 }
 
 

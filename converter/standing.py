@@ -5,21 +5,56 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 from msgspec import UNSET, Raw
 
 from converter import chat, gate, into_responses, responses, tools
+from converter.answers_into_responses import INCOMPLETE
 from converter.conversion import Conversion, Passage
+from converter.kinds import Kind
 from converter.outcome import Account
+from converter.reading import encode
+from converter.repairs import HISTORY
 
 NOTHING: Final = Raw(b"null")
 
 
+def written(conversion: Conversion, kind: Kind, body: Any, passage: Passage) -> bytes:
+    """The bytes to write: those that stand in the log, unless the user asked for a change that this body needed."""
+    entered, account, text = passage.entered, passage.account, passage.text
+    changed = entered.changed or "repaired" in account.found
+    if entered.seen is not None:
+        # Written unchanged, nothing is left out, whatever was passed over on the way in.
+        account.absorb(entered.seen, *(() if changed else ("allowed",)))
+    if entered.left_out:
+        _leave_out(kind, body, passage)
+    check(conversion, body, passage)
+    if changed:
+        return encode(body)
+    return msgspec.json.format(text, indent=-1) if b"\n" in text else text
+
+
+def _leave_out(kind: Kind, body: Any, passage: Passage) -> None:
+    """The outputs of calls that were left out go with them."""
+    root, history = HISTORY[kind.name](body)
+    kept = [at for at, entry in enumerate(history) if _id_of_output(entry) not in passage.left_out]
+    for at in sorted(set(range(len(history))) - set(kept)):
+        passage.account.notice("allowed", f"{root}/{at}", "the output of a call that was left out")
+    history[:] = [history[at] for at in kept]
+    passage.account.layers = ({root: kept}, *passage.account.layers)
+
+
+def _id_of_output(entry: Any) -> str | None:
+    outputs = (chat.ToolMessage, responses.FunctionCallOutput, responses.CustomToolCallOutput)
+    return getattr(entry, "call_id", getattr(entry, "tool_call_id", None)) if isinstance(entry, outputs) else None
+
+
 def check(conversion: Conversion, body: Any, passage: Passage) -> None:
     """The gate over a body of either envelope as it stands."""
-    schemas = {**tools.schemas_of(getattr(body, "tools", UNSET)), **conversion.given}
+    schemas = tools.schemas_of(getattr(body, "tools", UNSET))
     if passage.beside is not None:
-        passage.beside.schemas = schemas = {**passage.beside.schemas, **schemas}
-    _CHECK[type(body)](conversion, body, schemas, passage.account)
+        passage.beside.schemas = schemas = {**schemas, **passage.beside.schemas}
+    _CHECK[type(body)](conversion, body, {**schemas, **conversion.given}, passage.account)
 
 
 def _check_list(conversion: Conversion, body: list[Any], schemas: tools.Schemas, account: Account) -> None:
@@ -69,7 +104,13 @@ def _read_as_completed(item: Any) -> Any:
 
 
 def _check_messages(
-    conversion: Conversion, messages: list[Any], root: str, schemas: tools.Schemas, account: Account, **closing: bool
+    conversion: Conversion,
+    messages: list[Any],
+    root: str,
+    schemas: tools.Schemas,
+    account: Account,
+    spared: Any = None,
+    **closing: bool,
 ) -> None:
     def where(key: tuple[int, int], field: str) -> str:
         place = f"{root}/{key[0]}" if root != "/choices" else f"/choices/{key[0]}/message"
@@ -79,6 +120,7 @@ def _check_messages(
         return f"{place}/function_call{legacy}" if legacy else place
 
     checked = conversion.gate(schemas, UNSET, account, where)
+    checked.spared = {id(spared)}
     gate.check_messages(messages, checked)
     checked.close(**closing)
 
@@ -89,9 +131,12 @@ def _check_chat_request(conversion: Conversion, body: chat.Request, schemas: too
 
 def _check_completion(conversion: Conversion, body: chat.Completion, schemas: tools.Schemas, account: Account) -> None:
     for at, choice in enumerate(body.choices):
-        _check_messages(
-            conversion, [*[chat.AssistantMessage()] * at, choice.message], "/choices", schemas, account, answer=True
-        )
+        calls = choice.message.tool_calls or []
+        cut = calls[-1] if calls and choice.finish_reason in INCOMPLETE else None
+        if cut is not None:
+            account.refuse("status", f"/choices/{at}/finish_reason", gate.NOT_COMPLETED)
+        held = [*[chat.AssistantMessage()] * at, choice.message]
+        _check_messages(conversion, held, "/choices", schemas, account, spared=cut, answer=True)
 
 
 def _check_request(conversion: Conversion, body: responses.Request, schemas: tools.Schemas, account: Account) -> None:

@@ -52,9 +52,12 @@ class Tools(Struct, frozen=True):
 def joined(first: Tools, second: Tools) -> Tools:
     """Both arrays of a record that has ``tools`` and the legacy ``functions``."""
     both = [bytes(one.written)[1:-1] for one in (first, second) if one.written is not UNSET]
+    schemas = dict(first.schemas)
+    for name, schema in second.schemas.items():
+        _add(schemas, name, schema)
     return Tools(
         Raw(b"[" + b",".join(both) + b"]") if both else UNSET,
-        {**second.schemas, **first.schemas},
+        schemas,
         [*first.notices, *second.notices],
         [*first.reasons, *second.reasons],
     )
@@ -151,12 +154,16 @@ def _remember(schemas: Schemas, name: str | None, parameters: Raw | UnsetType) -
     if name is None or parameters is UNSET or kind(parameters) not in ("an object", "a boolean"):
         return None
     made = tool_schema(bytes(parameters))
-    before = schemas.get(name)
-    if before is None or before is made:
-        schemas[name] = made
-    else:
-        schemas[name] = EverySchema((*getattr(before, "schemas", (before,)), made))
+    _add(schemas, name, made)
     return made
+
+
+def _add(schemas: Schemas, name: str, schema: ToolSchema | EverySchema) -> None:
+    before = schemas.get(name)
+    if before is None or before is schema:
+        schemas[name] = schema
+    else:
+        schemas[name] = EverySchema((*getattr(before, "schemas", (before,)), *getattr(schema, "schemas", (schema,))))
 
 
 def _decoded(raw: Raw, type_: Any, tables: Tables, path: str, account: Account, options: Options) -> list[Any]:

@@ -36,7 +36,7 @@ class Turns:
     ``places`` runs beside ``messages``: for each, the position of the item it came from, and those of its calls.
     """
 
-    __slots__ = ("asked", "batch", "context", "messages", "open", "places", "thoughts")
+    __slots__ = ("asked", "batch", "context", "lifted", "messages", "open", "places", "thoughts", "unfinished")
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -46,9 +46,12 @@ class Turns:
         self.batch: chat.AssistantMessage | None = None  # the turn behind which nothing stands but its outputs
         self.asked: dict[str, chat.AssistantMessage] = {}
         self.thoughts: list[str] = []
+        self.lifted: list[tuple[Any, int]] = []
+        self.unfinished: set[int] = set()
 
     def say(self, message: Any, at: int) -> None:
         """A message that is no part of an assistant's turn."""
+        self.end_batch()
         self.open = self.batch = None
         self.messages.append(message)
         self.places.append((at, []))
@@ -69,6 +72,7 @@ class Turns:
         if self.thoughts:
             message.reasoning_content = Raw(encode("".join(self.thoughts)))
             self.thoughts = []
+        self.end_batch()
         self.open = self.batch = message
         self.messages.append(message)
         self.places.append((at, []))
@@ -97,9 +101,14 @@ class Turns:
         self.messages.insert(end, message)
         self.places.insert(end, (at, []))
         if lifted is not None:
-            self.batch = None
-            self.messages.append(lifted)
+            self.lifted.append((lifted, at))
+
+    def end_batch(self) -> None:
+        """Media lifted out of outputs goes into user messages behind the whole batch of outputs."""
+        for message, at in self.lifted:
+            self.messages.append(message)
             self.places.append((at, []))
+        self.lifted = []
 
     def _behind(self, turn: chat.AssistantMessage) -> int:
         """The place behind a turn and the outputs that it already has."""

@@ -1,0 +1,48 @@
+"""The way in: a body's text becomes its struct, in one step where it is strict, else by way of `converter.reading`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from converter import habits
+from converter.kinds import Kind
+from converter.options import Options
+from converter.outcome import Account
+from converter.reading import Reading, tidy
+
+
+class Entered(Struct):
+    """A body as its struct, and what was seen on the way in: fields passed over, data repaired, items left out."""
+
+    body: Any
+    seen: Account | None = None
+    left_out: frozenset[str] = frozenset()
+    shifts: dict[str, list[Any]] = {}
+
+    @property
+    def changed(self) -> bool:
+        """Whether the struct holds something else than the text: a repair was made, or something was left out."""
+        return self.seen is not None and bool(self.shifts or self.left_out or "repaired" in self.seen.found)
+
+
+def enter(kind: Kind, text: bytes, account: Account, options: Options) -> Entered | None:
+    """The body, or None where it was refused. Its pointers lead through ``shifts`` from then on.
+
+    Raises `msgspec.DecodeError` and `RecursionError` where the text is no JSON.
+    """
+    try:
+        return Entered(kind.decode(text))
+    except msgspec.ValidationError:
+        pass
+    seen = Account(account.allow, account.base)
+    seen.layers = account.layers
+    reading = Reading(seen, options, habits.TABLES[kind.envelope])
+    tidied = tidy(Raw(text), kind.type, "", reading)
+    if seen.reasons or tidied is None:
+        account.absorb(seen)
+        return None
+    account.layers = (reading.shifts, *account.layers)
+    return Entered(kind.decode(tidied), seen, frozenset(reading.left_out), reading.shifts)
