@@ -10,7 +10,7 @@ from msgspec import Raw
 from converter import ids
 from converter.answers_into_responses import ECHO_DEFAULTS, echoed_text
 from converter.outcome import Account
-from converter.reading import Members, elements_of, encode, kind, members_of, text_of
+from converter.reading import Members, elements_of, encode, kind, members_of, text_of, without_nulls
 from converter.settings import CHAT_TIERS, EFFORTS
 
 NULL: Final = Raw(b"null")
@@ -19,16 +19,7 @@ NULL: Final = Raw(b"null")
 def completed(kind_name: str, text: bytes, account: Account) -> bytes:
     """The folded value with the fields that its envelope requires; made ids derive from the value alone."""
     complete = _COMPLETE.get(kind_name)
-    return encode(complete(members_of(encode(_spoken(Raw(text)))), text, account)) if complete else text
-
-
-def _spoken(raw: Raw) -> Any:
-    """The value without its null members: what may be null and must be there is put back by name."""
-    if b"null" not in bytes(raw):
-        return raw
-    if kind(raw) == "an object":
-        return {key: _spoken(value) for key, value in members_of(raw).items() if kind(value) != "null"}
-    return [_spoken(element) for element in elements_of(raw)] if kind(raw) == "an array" else raw
+    return encode(complete(members_of(encode(without_nulls(Raw(text)))), text, account)) if complete else text
 
 
 def _named(members: Members, key: str, value: Any, account: Account) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from converter import chat, responses
 from converter.chat import MISSING_ID
-from converter.reading import Members, Reading, Tables, elements_of, encode, kind, members_of, text_of
+from converter.reading import Members, Reading, Tables, elements_of, encode, kind, members_of, text_of, without_nulls
 
 PRINTABLE: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 
@@ -105,7 +105,11 @@ def _arguments(members: Members, path: str, reading: Reading) -> None:
     assert raw is not None
     if kind(raw) == "an object" and "stringify-arguments" in reading.options.repair:
         reading.account.notice("repaired", f"{path}/arguments", "stringify-arguments: an object written as its text")
-        _set(members, "arguments", bytes(raw).decode())
+        text = bytes(raw)
+        if "null-padding" in reading.options.repair and (plain := encode(without_nulls(raw))) != text:
+            reading.account.notice("repaired", f"{path}/arguments", "null-padding: null members left out")
+            text = plain
+        _set(members, "arguments", text.decode())
         return
     hint = " (--repair stringify-arguments writes it as one)" if kind(raw) == "an object" else ""
     reading.account.refuse("arguments_type", f"{path}/arguments", f"{kind(raw)}, not a JSON string{hint}")

@@ -61,6 +61,15 @@ def says_nothing(raw: Raw) -> bool:
 _NOTHING: Final = frozenset({b"null", b'""', b"[]", b"{}"})
 
 
+def without_nulls(raw: Raw) -> Any:
+    """A value without its null members, at any depth; null elements of arrays stay."""
+    if b"null" not in bytes(raw):
+        return raw
+    if kind(raw) == "an object":
+        return {key: without_nulls(value) for key, value in members_of(raw).items() if kind(value) != "null"}
+    return [without_nulls(element) for element in elements_of(raw)] if kind(raw) == "an array" else raw
+
+
 def escape(key: str) -> str:
     """A key as a part of a JSON Pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1") if "~" in key or "/" in key else key

@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from converter import chat, habits, responses
 from converter.options import Options, Verb
 from converter.outcome import Account, Notice, Reason, Refused, Verdict
-from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy
+from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy, without_nulls
 from converter.schemas import ToolSchema, strict_qualifies, tool_schema
 from converter.settings import TOOL_NAME
 
@@ -193,11 +193,14 @@ def _schema(schemas: Schemas, name: str, parameters: Raw | UnsetType, path: str,
         account.notice("odd", path, f"no usable JSON Schema: {made.problem}")
 
 
-def _parameters(raw: Raw | UnsetType, path: str, account: Account) -> Raw | UnsetType:
+def _parameters(raw: Raw | UnsetType, path: str, account: Account, options: Options) -> Raw | UnsetType:
     if raw is UNSET or kind(raw) == "null":
         return UNSET
     if kind(raw) != "an object":
         account.refuse("wrong_type", path, f"{kind(raw)}, expected a JSON Schema object")
+    elif "null-padding" in options.repair and (plain := encode(without_nulls(raw))) != bytes(raw):
+        account.notice("repaired", path, "null-padding: null members left out")
+        return Raw(plain)
     return raw
 
 
@@ -228,7 +231,7 @@ def _from_chat(raw: Raw, path: str, account: Account, options: Options) -> tuple
         body = tool if legacy else tool.function
         inner = place if legacy else f"{place}/function"
         _usable_name(body.name, f"{inner}/name", account)
-        parameters = _parameters(body.parameters, f"{inner}/parameters", account)
+        parameters = _parameters(body.parameters, f"{inner}/parameters", account, options)
         _schema(schemas, body.name, parameters, f"{inner}/parameters", account)
         strict = body.strict if isinstance(body.strict, bool) else False
         written.append(responses.FunctionTool(body.name, _text(body.description), parameters, strict))
@@ -245,7 +248,7 @@ def _from_responses(raw: Raw, path: str, account: Account, options: Options) -> 
             written.append(chat.CustomTool(chat.CustomDefinition(tool.name, _text(tool.description), nested)))
             continue
         _usable_name(tool.name, f"{place}/name", account)
-        parameters = _parameters(tool.parameters, f"{place}/parameters", account)
+        parameters = _parameters(tool.parameters, f"{place}/parameters", account, options)
         _schema(schemas, tool.name, parameters, f"{place}/parameters", account)
         strict = _chat_strict(tool.strict, parameters, place, account)
         written.append(
