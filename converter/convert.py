@@ -39,6 +39,7 @@ class Session:
         self.options = options
         self.conversion = Conversion(verb, options)
         self.target = self.conversion.target
+        self.blank: Account | None = None  # an account on which nothing was said, for the next record
         self.returning: Session | None = None
         # In a pattern a star stands for one part of a pointer; no other character is special.
         self.accepted = re.compile(
@@ -65,27 +66,37 @@ class Session:
             record = record.removeprefix(text.BOM).strip(text.BLANK)
         if not record.isascii():
             text.utf8(record)
-        account = Account(self.options.allow)
-        shield = None
+        account, self.blank = self.blank, None
+        if account is None:
+            account = Account(self.options.allow)
         try:
             written = self._record(record, account)
         except (msgspec.DecodeError, RecursionError) as error:
-            shield = text.shield(record)
-            if shield is None:
-                raise Refused([text.fault(record, error)]) from None
-            account = Account(self.options.allow)
-            try:
-                written = shield.restored(self._record(shield.text, account))
-            except (msgspec.DecodeError, RecursionError) as inner:
-                raise Refused([text.fault(shield.text, inner)]) from None
-            for path in shield.paths():
-                account.notice("odd", path, "a lone surrogate, kept as its escape")
+            account.clear()
+            written = self._shielded(record, account, error)
+        notices: list[Notice] = []
         if account.reasons:
             raise Refused(list(account.reasons))
-        notices = account.notices() if account.found else []
+        if account.found:
+            notices = account.notices()
+        else:
+            self.blank = account  # nothing was said on it: it is as good as new
         if self.options.strict:
             self._strict(record, notices)
         return written, notices
+
+    def _shielded(self, record: bytes, account: Account, error: Exception) -> bytes:
+        """A record that msgspec does not decode: it holds lone surrogates, or it is no JSON."""
+        shield = text.shield(record)
+        if shield is None:
+            raise Refused([text.fault(record, error)]) from None
+        try:
+            written = shield.restored(self._record(shield.text, account))
+        except (msgspec.DecodeError, RecursionError) as inner:
+            raise Refused([text.fault(shield.text, inner)]) from None
+        for path in shield.paths():
+            account.notice("odd", path, "a lone surrogate, kept as its escape")
+        return written
 
     def _record(self, record: bytes, account: Account) -> bytes:
         if self.guessing:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from msgspec import UNSET
 from msgspec.json import Decoder
 
 from converter import chat, ids, plain, responses
@@ -39,37 +40,36 @@ def items_of(messages: list[Any], schemas: Schemas) -> list[Any] | None:
     add = items.append
     asked: set[str] = set()
     opened: set[str] = set()
-    for message in messages:
-        cls = message.__class__
-        if cls is TOOL:
-            call_id = message.tool_call_id
-            if call_id not in opened:
+    try:
+        for message in messages:
+            cls = message.__class__
+            if cls is TOOL:
+                call_id = message.tool_call_id
+                opened.remove(call_id)
+                add(Output(call_id, message.content))
+            elif opened:
                 return None
-            opened.remove(call_id)
-            add(Output(call_id, message.content))
-        elif opened:
-            return None
-        elif cls is ASSISTANT:
-            calls = message.tool_calls
-            if message.content:
-                add(Message("assistant", message.content))
-            elif not calls or (items and items[-1].__class__ is Message and items[-1].role == "assistant"):
-                return None
-            for call in calls or ():
-                call_id, function = call.id, call.function
-                name, arguments = function.name, function.arguments
-                schema = schemas.get(name)
-                if schema is None or call_id in asked or arguments[:1] != "{":
+            elif cls is ASSISTANT:
+                content, calls = message.content, message.tool_calls
+                if content:
+                    add(Message("assistant", content))
+                elif not calls or (items and items[-1].__class__ is Message and items[-1].role == "assistant"):
                     return None
-                if len(call_id) > 56 or (not (call_id.isascii() and call_id.isidentifier()) and not _fits(call_id)):
-                    return None
-                if schema.known.get(arguments) is not OK and not _passes(schema, arguments):
-                    return None
-                asked.add(call_id)
-                opened.add(call_id)
-                add(Call(f"fc_{call_id}", name, call_id, "completed", arguments))
-        else:
-            add(Message(ROLES[cls], message.content))
+                for call in calls or ():
+                    call_id, function = call.id, call.function
+                    name, arguments = function.name, function.arguments
+                    schema = schemas[name]
+                    if schema.known.get(arguments) is not OK and not _passes(schema, arguments):
+                        return None
+                    if arguments[0] != "{" or call_id in asked or not _fits(call_id):
+                        return None
+                    asked.add(call_id)
+                    opened.add(call_id)
+                    add(Call(f"fc_{call_id}", name, call_id, "completed", arguments))
+            else:
+                add(Message(ROLES[cls], message.content))
+    except KeyError:
+        return None  # a call to a tool without a schema, or an output that answers no open call
     return None if opened else items
 
 
@@ -78,7 +78,11 @@ def _passes(schema: Any, arguments: str) -> bool:
 
 
 CALL_ITEM: Final = plain.CallItem
-MESSAGE_ITEM: Final = plain.MessageItem
+OUTPUT_ITEM: Final = plain.OutputItem
+ChatAssistant: Final = chat.AssistantMessage
+ChatCall: Final = chat.FunctionToolCall
+ChatFunction: Final = chat.Function
+ChatTool: Final = chat.ToolMessage
 SAID: Final = {"system": chat.SystemMessage, "developer": chat.DeveloperMessage, "user": chat.UserMessage}
 
 
@@ -89,36 +93,43 @@ def messages_of(items: list[Any], schemas: Schemas) -> list[Any] | None:
     asked: set[str] = set()
     opened: set[str] = set()
     turn: Any = None
-    for item in items:
-        cls = item.__class__
-        if cls is CALL_ITEM:
-            call_id, name, arguments = item.call_id, item.name, item.arguments
-            schema = schemas.get(name)
-            if schema is None or call_id in asked or arguments[:1] != "{":
-                return None
-            if schema.known.get(arguments) is not OK and not _passes(schema, arguments):
-                return None
-            call = chat.FunctionToolCall(call_id, chat.Function(name, arguments))
-            asked.add(call_id)
-            if turn is not None:
-                turn.tool_calls = [*(turn.tool_calls or ()), call]
+    try:
+        for item in items:
+            cls = item.__class__
+            if cls is OUTPUT_ITEM:
+                call_id = item.call_id
+                opened.remove(call_id)
+                turn = None
+                add(ChatTool(item.output, call_id))
+            elif cls is CALL_ITEM:
+                call_id, name, arguments = item.call_id, item.name, item.arguments
+                schema = schemas[name]
+                if schema.known.get(arguments) is not OK and not _passes(schema, arguments):
+                    return None
+                if arguments[0] != "{" or call_id in asked:
+                    return None
+                call = ChatCall(call_id, ChatFunction(name, arguments))
+                asked.add(call_id)
+                if turn is None:
+                    if opened:
+                        return None
+                    turn = ChatAssistant(None, UNSET, [call])
+                    add(turn)
+                elif turn.tool_calls:
+                    turn.tool_calls.append(call)
+                else:
+                    turn.tool_calls = [call]
+                opened.add(call_id)
             elif opened:
                 return None
-            else:
-                turn = chat.AssistantMessage(None, tool_calls=[call])
+            elif item.role == "assistant":
+                turn = ChatAssistant(item.content)
                 add(turn)
-            opened.add(call_id)
-        elif cls is MESSAGE_ITEM:
-            if opened:
-                return None
-            turn = chat.AssistantMessage(item.content) if item.role == "assistant" else None
-            add(SAID[item.role](item.content) if turn is None else turn)
-        else:
-            if item.call_id not in opened:
-                return None
-            opened.remove(item.call_id)
-            turn = None
-            add(chat.ToolMessage(item.output, item.call_id))
+            else:
+                turn = None
+                add(SAID[item.role](item.content))
+    except KeyError:
+        return None  # a call to a tool without a schema, or an output that answers no open call
     return None if opened else messages
 
 

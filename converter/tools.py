@@ -72,17 +72,21 @@ class Toolbox:
         self.none = Tools(UNSET, self.given, [], [])
         self.convert = _CONVERT[verb]
         self.remembered: dict[bytes, Tools] = {}
+        self.last = (b"", self.none)  # most often the next record has the same tools, which costs no hash to see
 
     def of(self, raw: Raw | UnsetType, name: str = "tools") -> Tools:
         """What the array under this name (``tools`` or the legacy ``functions``) becomes."""
         if raw is UNSET:
             return self.none
         key = bytes(raw) if name == "tools" else name.encode() + bytes(raw)
+        if key == self.last[0]:
+            return self.last[1]
         tools = self.remembered.get(key)
         if tools is None:
             if len(self.remembered) >= REMEMBERED:
                 self.remembered.clear()
             tools = self.remembered[key] = self._made(raw, name)
+        self.last = (key, tools)
         return tools
 
     def _made(self, raw: Raw, name: str) -> Tools:
