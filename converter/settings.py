@@ -161,7 +161,7 @@ def metadata(source: str, raw: Raw, draft: Draft) -> None:
     if kind(raw) != "an object":
         return draft.drop(f"/{source}")
     entries = members_of(raw)
-    kept = {key: value for key, value in entries.items() if len(text_of(value) or "x" * 513) <= 512}
+    kept = {key: value for key, value in entries.items() if (text := text_of(value)) is not None and len(text) <= 512}
     if len(kept) > 16:
         return draft.drop(f"/{source}")
     for key, value in entries.items():

@@ -543,7 +543,7 @@ def test_memory_is_bounded(make: Make) -> None:
     for number in range(12_000):
         tool.verdict(f'{{"region":"{number}"}}')
     tool.verdict(json.dumps("x" * 1_000_000))
-    assert sum(map(len, tool._memo)) <= MEMO_CHARACTERS
+    assert sum(map(len, tool.known)) <= MEMO_CHARACTERS
     assert tool_schema(dumped(REPORT)) is tool_schema(dumped(REPORT))
 
 

@@ -25,7 +25,7 @@ def folded(record: Any) -> tuple[Any, list[tuple[str, list[str], str]]]:
     """The folded value and the notices; the stream must not be refused."""
     account = Account()
     result = fold(frames(text_of(record)), account)
-    assert account.reasons == []
+    assert list(account.reasons) == []
     assert result is not None
     return json.loads(result), [(n.code, n.paths, n.detail) for n in account.notices()]
 

@@ -1,0 +1,389 @@
+"""Every notice: what gives it, with its pointers and its detail, and what says nothing and gives none."""
+
+import pytest
+from strategies import USER, USER_ITEM, asks, call, completion, function_call, output, response, said, tool
+
+from converter import Options, Refused, to_chat, to_responses
+from converter.outcome import LOSSES, NOTICES
+
+R, C = "to-responses", "to-chat"
+VERBS = {R: to_responses, C: to_chat}
+KNOWN = {"tools": {"f": True}}
+NONE = {"messages": [USER]}
+ITEM = {
+    "type": "message",
+    "id": "msg_1",
+    "status": "completed",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "y", "annotations": []}],
+}
+TOOLS = [{"type": "function", "function": {"name": "f"}}]
+OPEN_TOOLS = [{"type": "function", "name": "f", "strict": False}]
+THOUGHT = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s"}]}
+
+
+def images(*urls):
+    return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+
+
+# What gives which notice, where; a detail is compared where the row has one.
+ROWS = [
+    ("dropped", R, {}, {**NONE, "seed": 7, "stop": ["a", "b"], "vendor": {"a": [1]}}, ["/vendor", "/stop", "/seed"]),
+    ("dropped", R, {}, {**NONE, "n": 2}, ["/n"]),
+    ("dropped", R, {}, {**NONE, "response_format": {"type": "json_object"}}, ["/response_format"]),
+    ("dropped", R, {}, {**NONE, "max_tokens": 15}, ["/max_tokens"]),
+    ("dropped", R, {}, {**NONE, "reasoning_effort": "minimal"}, ["/reasoning_effort"]),
+    ("dropped", R, {}, {**NONE, "service_tier": "scale"}, ["/service_tier"]),
+    (
+        "dropped",
+        R,
+        {},
+        {**NONE, "metadata": {"a/b": 1, "c~d": "x" * 513, "e": "v"}},
+        ["/metadata/a~1b", "/metadata/c~0d"],
+    ),
+    ("dropped", R, {}, {**NONE, "safety_identifier": "s" * 65}, ["/safety_identifier"]),
+    ("dropped", R, {}, [{**USER, "name": "ann"}], ["/0/name"]),
+    ("dropped", R, {}, [said("y", vendor={"a": 1}, reasoning_content="r")], ["/0/vendor", "/0/reasoning_content"]),
+    ("dropped", R, {}, completion(said("y"), system_fingerprint="fp"), ["/system_fingerprint"]),
+    (
+        "dropped",
+        R,
+        {},
+        completion(
+            said("y"),
+            usage={
+                "prompt_tokens": 1,
+                "completion_tokens": 1,
+                "total_tokens": 2,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 1},
+                "completion_tokens_details": {"reasoning_tokens": 0},
+            },
+        ),
+        ["/usage/prompt_tokens_details/audio_tokens"],
+    ),
+    ("dropped", C, {}, [USER_ITEM, {**USER_ITEM, "vendor": 1}], ["/1/vendor"]),
+    ("dropped", C, {}, [THOUGHT, said("y", type="message")], ["/0"]),
+    ("dropped", C, {}, {"input": "x", "truncation": "auto", "max_tool_calls": 2}, ["/max_tool_calls", "/truncation"]),
+    ("dropped", C, {}, {"input": "x", "reasoning": {"effort": "low", "summary": "auto"}}, ["/reasoning/summary"]),
+    (
+        "dropped",
+        C,
+        {},
+        {"input": "x", "temperature": 2.5, "presence_penalty": -3},
+        ["/temperature", "/presence_penalty"],
+    ),
+    (
+        "echo",
+        C,
+        {},
+        response(ITEM, instructions="i", tools=[{"type": "web_search"}], tool_choice="required", temperature=0.5),
+        ["/instructions", "/tools", "/tool_choice", "/temperature"],
+    ),
+    ("filled", R, {}, {"model": "m", "choices": [{"message": said("y"), "finish_reason": "stop"}]}, ["/created"]),
+    (
+        "filled",
+        R,
+        {},
+        completion(said("y"), usage={"prompt_tokens": 1, "completion_tokens": 1}),
+        ["/usage/prompt_tokens_details", "/usage/completion_tokens_details", "/usage/total_tokens"],
+    ),
+    (
+        "filled",
+        R,
+        KNOWN,
+        [{"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}],
+        ["/0/function_call"],
+    ),
+    (
+        "filled",
+        C,
+        {},
+        {
+            "input": "x",
+            "tools": [
+                {
+                    "type": "function",
+                    "name": "f",
+                    "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+                }
+            ],
+        },
+        ["/tools/0"],
+    ),
+    ("filled", C, {}, {"input": "x", "text": {"format": {"type": "json_schema", "schema": {}}}}, ["/text/format"]),
+    ("moved", C, KNOWN, [function_call(), {"type": "message", "role": "developer", "content": "d"}, output()], ["/2"]),
+    ("moved", C, KNOWN, [function_call(), said("y", type="message"), output()], ["/1"]),
+    ("joined", R, KNOWN, [said("y"), asks(call()), tool()], ["/1"]),
+    ("joined", C, {}, response(ITEM, {**ITEM, "id": "msg_2"}), ["/output/1/content/0"]),
+    (
+        "repaired",
+        C,
+        {"repair": {"developer-to-system"}},
+        [{"type": "message", "role": "developer", "content": "d"}],
+        ["/0/role"],
+        "developer-to-system",
+    ),
+    (
+        "allowed",
+        R,
+        {"tools": {"f": False}, "allow": {"arguments_schema"}},
+        [asks(call()), tool()],
+        ["/0/tool_calls/0/function/arguments"],
+        "arguments_schema: 'false' of the schema is not met at the top",
+    ),
+    ("open_call", R, KNOWN, [USER, asks(call(), call(id="call_2")), tool()], ["/1/tool_calls/1"], ""),
+    ("open_call", C, KNOWN, [USER_ITEM, function_call()], ["/1"], ""),
+    ("reused_call_id", R, KNOWN, [asks(call()), tool(), asks(call()), tool()], ["/2/tool_calls/0/id"], ""),
+    ("reused_call_id", C, KNOWN, [function_call(), output(), function_call(), output()], ["/2/call_id"], ""),
+    (
+        "unchecked",
+        R,
+        {},
+        [asks(call(), call(name="g", id="call_2"), call(id="call_3")), tool(), tool("call_2"), tool("call_3")],
+        [f"/0/tool_calls/{at}/function/arguments" for at in range(3)],
+        "f; g",
+    ),
+    ("unchecked", C, {}, [function_call(), output()], ["/0/arguments"], "f"),
+    ("odd", R, {}, b'[{"role":"user","content":"\\ud83d"}]', ["/0/content"], "a lone surrogate, kept as its escape"),
+    ("odd", R, KNOWN, completion(asks(call())), ["/choices/0/finish_reason"], "finish_reason stop beside tool calls"),
+    (
+        "odd",
+        R,
+        {},
+        {**NONE, "max_tokens": 99, "max_completion_tokens": 100},
+        ["/max_tokens"],
+        "two token limits disagree",
+    ),
+    (
+        "odd",
+        R,
+        KNOWN,
+        [asks(call("[1]")), tool()],
+        ["/0/tool_calls/0/function/arguments"],
+        "arguments that are JSON but not an object",
+    ),
+    (
+        "odd",
+        C,
+        KNOWN,
+        [function_call(' "text" '), output()],
+        ["/0/arguments"],
+        "arguments that are JSON but not an object",
+    ),
+    (
+        "odd",
+        R,
+        KNOWN,
+        [asks(call()), tool(content=images("data:,"))],
+        ["/1/content/0"],
+        "an image in a Chat tool message",
+    ),
+    (
+        "odd",
+        R,
+        {},
+        {**NONE, "tools": TOOLS, "tool_choice": "any"},
+        ["/tool_choice"],
+        "tool_choice any, read as required",
+    ),
+    (
+        "odd",
+        R,
+        {},
+        {**NONE, "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "nonsense"}}}]},
+        ["/tools/0/function/parameters"],
+    ),
+    (
+        "odd",
+        R,
+        KNOWN,
+        {
+            "messages": [asks(call()), tool()],
+            "tools": [{"type": "function", "function": {"name": "g"}}],
+            "tool_choice": {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "g"}}]},
+            },
+        },
+        ["/messages/0/tool_calls/0/function/name"],
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{at}-{row[0]}" for at, row in enumerate(ROWS)])
+def test_notice(row):
+    code, verb, options, record, paths = row[:5]
+    notices = VERBS[verb](record, Options(**options)).notices
+    [notice] = [notice for notice in notices if notice.code == code]
+    assert sorted(notice.paths) == sorted(paths)
+    if len(row) > 5:
+        assert notice.detail == row[5]
+
+
+def test_every_notice_has_a_row():
+    assert {row[0] for row in ROWS} == set(NOTICES)
+
+
+# ---------------------------------------------------------------- no notice
+
+SILENT = {
+    "null": (R, {**NONE, "seed": None, "stop": None, "vendor": None, "tools": None, "n": None}),
+    "empty": (R, {**NONE, "stop": [], "logit_bias": {}, "user": "", "vendor": {}, "metadata": {}}),
+    "null in messages": (
+        R,
+        [said("y", refusal=None, tool_calls=None, function_call=None, audio=None, annotations=None, vendor=None)],
+    ),
+    "zero counts": (
+        R,
+        completion(
+            said("y"),
+            usage={
+                "prompt_tokens": 1,
+                "completion_tokens": 1,
+                "total_tokens": 2,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+                "completion_tokens_details": {
+                    "reasoning_tokens": 0,
+                    "audio_tokens": 0,
+                    "accepted_prediction_tokens": 0,
+                    "rejected_prediction_tokens": 0,
+                },
+            },
+        ),
+    ),
+    "n: 1": (R, {**NONE, "n": 1}),
+    "include_usage": (R, {**NONE, "stream": True, "stream_options": {"include_usage": True}}),
+    "the name of the call that is answered": (R, [asks(call()), tool(name="f")]),
+    "the index of a call": (R, [asks(call(index=0)), tool()]),
+    "strict: false": (R, {**NONE, "tools": [{"type": "function", "function": {"name": "f", "strict": False}}]}),
+    "strict: false towards Chat": (C, {"input": "x", "tools": OPEN_TOOLS}),
+    "store: false": (R, {**NONE, "store": False}),
+    "store: false towards Chat": (C, {"input": "x", "store": False}),
+    "the source's defaults": (
+        C,
+        {
+            "input": "x",
+            "truncation": "disabled",
+            "background": False,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+        },
+    ),
+    "made ids": (R, [asks(call()), tool()]),
+    "ids and status: completed": (
+        C,
+        [{**USER_ITEM, "id": "msg_1", "status": "completed"}, function_call(id="call_1"), output(status="completed")],
+    ),
+    "instructions": (C, {"instructions": "i", "input": "x"}),
+    "echo defaults of a resource": (R, completion(said("y"))),
+    "a resource that repeats only defaults": (
+        C,
+        response(
+            ITEM,
+            completed_at=None,
+            incomplete_details=None,
+            error=None,
+            previous_response_id=None,
+            instructions=None,
+            tools=[],
+            truncation="disabled",
+            parallel_tool_calls=True,
+            text={"format": {"type": "text"}},
+            reasoning=None,
+            background=False,
+            store=False,
+            metadata={},
+            max_output_tokens=None,
+            top_logprobs=0,
+            presence_penalty=0,
+            frequency_penalty=0,
+            tool_choice="auto",
+        ),
+    ),
+    "an answer without a role": (R, completion({"role": "", "content": "y"})),
+    "an open call of an answer": (R, completion(asks(call()), "tool_calls")),
+    "an open call of an answer towards Chat": (C, response(function_call())),
+    "null and an empty text beside calls": (R, [asks(call(), content=""), tool()]),
+    "no tools": (R, {**NONE, "tools": [], "tool_choice": "auto", "parallel_tool_calls": False}),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_says_nothing_gives_no_notice(name):
+    verb, record = SILENT[name]
+    told = {notice.code for notice in VERBS[verb](record, Options(**KNOWN)).notices}
+    assert told == ({"echo"} if name in REPEATED else set())
+
+
+REPEATED = {"zero counts", "the name of the call that is answered", "a resource that repeats only defaults"}
+"""No loss, but not written either: so that the way back can be accounted for, the values are named as an echo."""
+
+
+# ---------------------------------------------------------------- one notice a code, and what is asked for
+
+
+def test_at_most_one_notice_a_code():
+    record = {
+        **NONE,
+        "seed": 1,
+        "stop": "a",
+        "vendor": {"a": 1},
+        "messages": [{**USER, "name": "n"}, said("y", weight=0, vendor=1)],
+    }
+    notices = to_responses(record).notices
+    assert [notice.code for notice in notices] == ["dropped"]
+    assert sorted(notices[0].paths) == [
+        "/messages/0/name",
+        "/messages/1/vendor",
+        "/messages/1/weight",
+        "/seed",
+        "/stop",
+        "/vendor",
+    ]
+
+
+def test_strict_refuses_what_is_lost_or_odd():
+    losses = {row[0] for row in ROWS if row[0] in LOSSES}
+    assert losses == LOSSES
+    for row in ROWS:
+        verb, options, record = row[1:4]
+        notices = {notice.code for notice in VERBS[verb](record, Options(**options)).notices} & LOSSES
+        if not notices:
+            assert VERBS[verb](record, Options(**options, strict=True)).notices
+            continue
+        with pytest.raises(Refused) as refused:
+            VERBS[verb](record, Options(**options, strict=True))
+        assert {reason.code for reason in refused.value.reasons} == {"loss"}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "left"),
+    [
+        (("/seed",), ["/messages/0/name", "/messages/1/name"]),
+        (("/messages/*/name",), ["/seed"]),
+        (("/messages/0/name", "/seed"), ["/messages/1/name"]),
+        (("/seed", "/messages/*/name"), []),
+        (("/see?",), ["/messages/0/name", "/messages/1/name", "/seed"]),
+        (("/[s]eed",), ["/messages/0/name", "/messages/1/name", "/seed"]),
+    ],
+)
+def test_accepted_losses_do_not_refuse(accepted, left):
+    record = {"messages": [{**USER, "name": "a"}, {**USER, "name": "b"}], "seed": 1}
+    options = Options(strict=True, accept_loss=accepted)
+    if not left:
+        assert to_responses(record, options).notices
+        return
+    with pytest.raises(Refused) as refused:
+        to_responses(record, options)
+    assert sorted(reason.path for reason in refused.value.reasons) == left
+
+
+def test_a_pattern_is_a_pointer_in_which_only_the_star_is_special():
+    record = {**NONE, "a[0]": 1, "b?": 1}
+    assert to_responses(record, Options(strict=True, accept_loss=("/a[0]", "/b?"))).notices
+
+
+def test_a_standing_record_has_no_notice_of_its_unknown_fields():
+    record = {"input": "x", "vendor": {"a": 1}, "seed": 2}
+    assert to_responses(record).notices == []
+    assert to_responses(record, Options(strict=True)).body == record
