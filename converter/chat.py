@@ -121,7 +121,16 @@ class RefusalPart(Base, tag="refusal", tag_field="type"):
     refusal: str
 
 
-Part: TypeAlias = TextPart | ImagePart | AudioPart | FilePart | RefusalPart
+class DocumentPart(Base, tag="document_url", tag_field="type"):
+    """Mistral's own: ``{"type": "document_url", "document_url", "document_name"}``, a file by its URL or data URL."""
+
+    document_url: str
+    document_name: OptionalText = UNSET
+    cache_control: Value | UnsetType = UNSET
+    prompt_cache_breakpoint: Value | UnsetType = UNSET
+
+
+Part: TypeAlias = TextPart | ImagePart | AudioPart | FilePart | RefusalPart | DocumentPart
 Content: TypeAlias = str | list[Part]
 
 

@@ -146,10 +146,23 @@ def _image_part(members: Members, path: str, reading: Reading) -> None:
         members["image_url"] = Raw(encode({"url": url}))
 
 
+def _document_part(members: Members, path: str, reading: Reading) -> None:
+    """Where an object stands, its URL is meant."""
+    url = members.get("document_url")
+    if url is not None and kind(url) == "an object" and list(inner := members_of(url)) == ["url"]:
+        members["document_url"] = inner["url"]
+
+
 def _chat_part(members: Members, path: str, reading: Reading) -> None:
     _foreign_part(members, path, reading)
-    if text_of(members.get("type")) == "image_url":
-        _image_part(members, path, reading)
+    if (mend := _PART_HABITS.get(text_of(members.get("type")) or "")) is not None:
+        mend(members, path, reading)
+
+
+_PART_HABITS: Final[dict[str, Callable[[Members, str, Reading], None]]] = {
+    "image_url": _image_part,
+    "document_url": _document_part,
+}
 
 
 def _foreign_part(members: Members, path: str, reading: Reading) -> None:

@@ -101,6 +101,17 @@ def _file(part: chat.FilePart, path: str, context: Context) -> Any:
     )
 
 
+def _document(part: chat.DocumentPart, path: str, context: Context) -> Any:
+    _part_extras(part, path, context)
+    context.account.notice("odd", path, "Mistral's document_url: the way back gives a file part, where it can")
+    data = part.document_url.startswith("data:")
+    return responses.InputFile(
+        part.document_name or UNSET,
+        UNSET if data else part.document_url,
+        part.document_url if data else UNSET,
+    )
+
+
 def _audio(part: chat.AudioPart, path: str, context: Context) -> Any:
     if context.options.target == "openai":
         _part_extras(part, path, context)
@@ -150,6 +161,7 @@ USER_PARTS: Final[PartTable] = {
     chat.TextPart: _text,
     chat.ImagePart: _image,
     chat.FilePart: _file,
+    chat.DocumentPart: _document,
     chat.AudioPart: _audio,
     chat.RefusalPart: _misplaced,
 }
