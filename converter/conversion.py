@@ -41,12 +41,16 @@ class Conversion:
         made = self.toolbox.of(body.tools)
         if (legacy := getattr(body, "functions", UNSET)) is not UNSET:
             made = tools.joined(made, self.toolbox.of(legacy, "functions"))
+        self.say(made, account)
+        return made
+
+    def say(self, made: Tools, account: Account) -> None:
+        """Say here what was said of these tools when they were converted."""
         for notice in made.notices:
             for path in notice.paths:
                 account.notice(notice.code, path, notice.detail)
         for reason in made.reasons:
             account.refuse(reason.code, reason.path, reason.message)
-        return made
 
     def settings(self, body: plain.Request | plain.ResponsesRequest, made: Tools, account: Account) -> Any:
         """A target's request with the settings of a plain one: found again where the same bytes come again."""

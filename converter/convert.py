@@ -62,7 +62,7 @@ class Session:
     def convert(self, record: bytes) -> tuple[bytes, list[Notice]]:
         """The bytes to write for one record, and the notices. Raises `Refused`."""
         record = record.strip(text.BLANK)
-        if record.startswith(text.BOM):
+        if record[:3] == text.BOM:
             record = record.removeprefix(text.BOM).strip(text.BLANK)
         if not record.isascii():
             text.utf8(record)

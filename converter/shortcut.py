@@ -8,6 +8,7 @@ both ways lead to the same bytes is a test.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -31,7 +32,8 @@ ROLES: Final[dict[type, Any]] = {
     plain.UserMessage: "user",
 }
 
-_fits: Final = ids.PLAIN.fullmatch
+_fit: Final = re.compile(rf"(?:{ids.PLAIN.pattern}\n?)*").fullmatch
+"""Whether an item's id can be made of each of these call ids as it stands, one a line."""
 
 
 def items_of(messages: list[Any], schemas: Schemas) -> list[Any] | None:
@@ -61,7 +63,7 @@ def items_of(messages: list[Any], schemas: Schemas) -> list[Any] | None:
                     schema = schemas[name]
                     if schema.known.get(arguments) is not OK and not _passes(schema, arguments):
                         return None
-                    if arguments[0] != "{" or call_id in asked or not _fits(call_id):
+                    if arguments[0] != "{" or call_id in asked:
                         return None
                     asked.add(call_id)
                     opened.add(call_id)
@@ -70,7 +72,7 @@ def items_of(messages: list[Any], schemas: Schemas) -> list[Any] | None:
                 add(Message(ROLES[cls], message.content))
     except KeyError:
         return None  # a call to a tool without a schema, or an output that answers no open call
-    return None if opened else items
+    return None if opened or not _fit("\n".join(asked)) else items
 
 
 def _passes(schema: Any, arguments: str) -> bool:
@@ -137,20 +139,22 @@ def messages_of(items: list[Any], schemas: Schemas) -> list[Any] | None:
 
 
 def _chat_request(conversion: Conversion, body: plain.Request, account: Account) -> responses.Request | None:
-    made = conversion.tools(body, account)
+    made = conversion.toolbox.of(body.tools)
     items = items_of(body.messages, made.schemas)
-    if items is None or account.reasons:
+    if items is None or made.reasons:
         return None
+    conversion.say(made, account)
     request: responses.Request = conversion.settings(body, made, account)
     request.input, request.tools = items, made.written
     return request
 
 
 def _responses_request(conversion: Conversion, body: plain.ResponsesRequest, account: Account) -> chat.Request | None:
-    made = conversion.tools(body, account)
+    made = conversion.toolbox.of(body.tools)
     messages = messages_of(body.input, made.schemas)
-    if not messages or account.reasons:
+    if not messages or made.reasons:
         return None
+    conversion.say(made, account)
     request: chat.Request = conversion.settings(body, made, account)
     request.messages, request.tools = messages, made.written
     return request
