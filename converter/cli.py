@@ -43,6 +43,7 @@ class Job(Struct, frozen=True, kw_only=True):
 
     command: str
     inputs: tuple[str, ...]
+    form: str = "auto"
     output: str = STANDARD
     out_dir: str | None = None
     rejects: str | None = None
@@ -63,11 +64,14 @@ class Job(Struct, frozen=True, kw_only=True):
         return [(output, (name,)) for name, output in zip(self.inputs, outputs, strict=True)]
 
     def check(self) -> None:
-        """Raises `ValueError` where two outputs would be one file."""
+        """Raises `ValueError` where two outputs would be one file, or an output would replace an input."""
         data = [] if self.dry_run else [output for output, _ in self.batches()]
+        inputs = {os.path.realpath(name) for name in self.inputs if name != STANDARD}
         seen = set()
         for name in (*data, *filter(None, (self.rejects, self.notices, self.report))):
             place = name if name == STANDARD else os.path.realpath(name)
+            if place in inputs:
+                raise ValueError(f"{name} is an input, and what is refused would be lost: give the output another name")
             if place in seen:
                 raise ValueError(f"{name} would be written twice: give each output a name of its own")
             if name == STANDARD or os.path.isfile(place) or not os.path.exists(place):
@@ -124,7 +128,7 @@ def _batch(job: Job, step: Any, ledger: Ledger, output: str, names: tuple[str, .
             if left == 0:
                 break
             with opened(name) as source:
-                lines = islice(records(source, limit=job.max_line_bytes), left)
+                lines = islice(records(source, job.form, job.max_line_bytes), left)
                 if job.command == "check":
                     ledger.take(source, _outcomes(lines, _listing(step, stream), job.max_line_bytes), len)
                 else:
@@ -223,12 +227,23 @@ def _json(path: str) -> Any:
 
 
 def _shape(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
-    """The name of a shape, looked up only when asked for."""
-    if name is not None:
-        known = sorted(import_module("converter.shapes").KINDS)
-        if name not in known:
-            raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}")
+    """The name of a shape or a source, looked up only when asked for."""
+    if name is None:
+        return None
+    shapes = import_module("converter.shapes")
+    if name in shapes.UNREADABLE:
+        raise click.BadParameter(f"{shapes.UNREADABLE[name].label}: {shapes.UNREADABLE[name].why}")
+    if name not in shapes.KNOWN:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(shapes.KNOWN)}")
     return name
+
+
+def _pointer(context: click.Context, parameter: click.Parameter, given: Any) -> Any:
+    """JSON Pointers (RFC 6901), as they were given."""
+    for pointer in given if isinstance(given, tuple) else (given,):
+        if pointer and not pointer.startswith("/"):
+            raise click.BadParameter(f"{pointer!r} is no JSON Pointer, expected one like /{pointer}")
+    return given
 
 
 def _version(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
@@ -261,6 +276,7 @@ file = partial(click.option, metavar="FILE")
 count = partial(click.option, metavar="N", type=click.IntRange(min=1))
 index = partial(click.option, metavar="N", type=click.IntRange(min=0))
 several = partial(click.option, multiple=True)
+where = partial(click.option, metavar="POINTER", callback=_pointer, show_default=True)
 
 
 def choices(name: str, known: Iterable[str], metavar: str, text: str) -> Callable[[Command], Command]:
@@ -287,7 +303,9 @@ record_options: Final = _together(
     flag("--require-schema", help="Refuse calls of tools whose schema is not known."),
     choices("--allow", ALLOWABLE, metavar="REASON", text="Write in spite of this reason, with a notice. Repeatable"),
     option("--from", "shape", metavar="SHAPE", callback=_shape, help="What the records are; otherwise it is found."),
-    several("--at", metavar="POINTER", help="Convert only the value at this JSON Pointer. Repeatable."),
+    several("--at", metavar="POINTER", callback=_pointer, help="Convert only the value at this pointer. Repeatable."),
+    where("--request-at", default="/request", help="Where the request of a pair stands."),
+    where("--response-at", default="/response", help="Where the response of a pair stands."),
     index("--choice", help="Take the choice of a completion with this index."),
 )
 
@@ -407,4 +425,5 @@ def _start(context: click.Context, given: dict[str, Any]) -> NoReturn:
         options = Options(**{name: given.pop(name) for name in Options.__struct_fields__ if name in given})
     except ValueError as fault:
         raise click.UsageError(str(fault)) from fault
-    execute(Job(command=str(context.info_name), **given), options)
+    form = import_module("converter.shapes").FILES.get(options.shape, "auto") if options.shape else "auto"
+    execute(Job(command=str(context.info_name), form=form, **given), options)

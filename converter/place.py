@@ -10,6 +10,7 @@ from typing import Any, Final
 from converter.outcome import Reason, Refused
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]*")
 _scan: Final = JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
 Span = tuple[int, int]
@@ -20,13 +21,23 @@ def find(text: bytes, pointer: str) -> Span:
 
     Raises `Refused` (``missing_field``) where it leads nowhere.
     """
+    found = look(text, pointer)
+    if found is None:
+        raise Refused([Reason("missing_field", pointer, "no value stands here, as --at or --from says")])
+    return found
+
+
+def look(text: bytes, pointer: str) -> Span | None:
+    """The same, or None where it leads nowhere."""
+    if pointer and pointer[0] != "/":
+        return None
     characters = text.decode()
     start = _blank(characters, 0)
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         found = _step(characters, start, name)
         if found is None:
-            raise Refused([Reason("missing_field", pointer, "no value stands here, as --at or --from says")])
+            return None
         start = found
     end = _scan(characters, start)[1]
     if len(characters) == len(text):
@@ -37,7 +48,7 @@ def find(text: bytes, pointer: str) -> Span:
 def _step(characters: str, start: int, name: str) -> int | None:
     if characters[start] == "{":
         return _member(characters, start, name)
-    if characters[start] == "[" and name.isdigit():
+    if characters[start] == "[" and _NUMBER.fullmatch(name):
         return _element(characters, start, int(name))
     return None
 

@@ -1,10 +1,13 @@
 """Records in: the lines of an input, cut into records by the form of the file.
 
-A record is the text of one JSON value, with the number of the line on which it starts. Four forms of a file are known:
+A record is the text of one JSON value, with the number of the line on which it starts. Five forms of a file are known:
 
 - ``lines``: one record a line. Only LF ends a line; memory does not grow with the file.
 - ``values``: values over several lines (pretty-printed), one behind the other; a value that is an array of records
-  counts as its elements. One value is held at a time.
+  counts as its elements, and so does one that is a HAR file, a VCR cassette or a page of answers. One value is held at
+  a time.
+- ``frames``: one chunk or event of a stream a line; the lines of one stream are one record, given as the array of them.
+  One stream is held at a time, and any other line is a record of its own.
 - ``sse``: server-sent events; a stream ends with its ``data: [DONE]``, and is given as one JSON string.
 - ``session``: an agent's log of one session, whose lines are one conversation; given as the array of its lines.
 """
@@ -17,12 +20,10 @@ from itertools import chain
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from converter.files import BUFFER, STREAM_SUFFIXES, Source, suffixes
-
-FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a decoder raises for a text that is no JSON."""
+from converter.frames import FAULTS, Thread, frame_of
 
 Lines = Iterator[tuple[int, bytes | None]]
 """Line numbers, from 1, and texts; None where the text is longer than the limit and was skipped."""
@@ -95,11 +96,15 @@ def _value_records(lines: Lines) -> Lines:
 
 def _split(start: int, text: bytes) -> Lines:
     """The elements of an array of records, each with the line on which it starts; anything else as it stands."""
-    if not _holds_records(text):
+    if (entries := _entries(text)) is not None:
+        elements = _placed(text, entries, 0)
+    elif _holds_records(text):
+        elements = _elements(text)
+    else:
         yield start, text.rstrip(b"\r\n")
         return
     seen = 0
-    for at, element in _elements(text):
+    for at, element in elements:
         start += text.count(b"\n", seen, at)
         seen = at
         yield start, element
@@ -129,6 +134,24 @@ def _quoted(text: bytes) -> bytes:
         return text  # refused for what it is
 
 
+def _frame_records(lines: Lines) -> Lines:
+    thread = Thread()
+    for number, raw in lines:
+        if raw is not None and raw.isspace():
+            continue
+        text = (raw or b"").strip()
+        frame = frame_of(text, within=bool(thread.lines))
+        if thread.lines and (frame is None or thread.ends_before(frame)):
+            yield thread.start, thread.record()
+            thread, frame = Thread(), frame_of(text, within=False)
+        if frame is None:
+            yield number, None if raw is None else raw.rstrip(b"\r\n")
+        else:
+            thread.take(number, text, frame)
+    if thread.lines:
+        yield thread.start, thread.record()
+
+
 def _session_record(lines: Lines) -> Lines:
     held: list[bytes] = []
     for number, raw in lines:
@@ -143,6 +166,7 @@ def _session_record(lines: Lines) -> Lines:
 FORMS: Final[dict[str, Callable[[Lines], Lines]]] = {
     "lines": _line_records,
     "values": _value_records,
+    "frames": _frame_records,
     "sse": _stream_records,
     "session": _session_record,
 }
@@ -173,6 +197,10 @@ def _look(name: str, lines: Lines) -> tuple[str, list[tuple[int, bytes | None]]]
     complete = _is_json(first)
     if complete and _is_session(first):
         return "session", head
+    if complete and frame_of(first, within=False) is not None:
+        return "frames", head
+    if complete and _entries(first) is not None:
+        return "values", head
     if not (_holds_records(first) if complete else _is_open(first)):
         return "lines", head
     second = following()
@@ -246,7 +274,11 @@ def _elements(text: bytes) -> Iterator[tuple[int, bytes]]:
     except FAULTS:
         yield from _scan(text)
         return
-    at = text.index(b"[") + 1
+    yield from _placed(text, raws, text.index(b"[") + 1)
+
+
+def _placed(text: bytes, raws: list[Raw], at: int) -> Iterator[tuple[int, bytes]]:
+    """Each of the values, which follow one another in a text, with where it starts."""
     for raw in raws:
         element = bytes(raw)
         at = text.index(element, at)
@@ -291,6 +323,37 @@ def _holds_records(text: bytes) -> bool:
         if value is not None:  # else the next element may tell
             return _is_record(value)
     return False
+
+
+def _entries(text: bytes) -> list[Raw] | None:
+    """The records inside a HAR file, a VCR cassette, or a page of stored answers; None for anything else."""
+    if not any(name in text for name in (b'"entries"', b'"interactions"', b'"data"')):
+        return None
+    try:
+        holder = msgspec.json.decode(text, type=Holder)
+    except FAULTS:
+        return None
+    if holder.log is not None:
+        return holder.log.entries
+    if holder.interactions is not None:
+        return holder.interactions
+    answers = holder.object == "list" and holder.data and isinstance(first := _parsed(holder.data[0]), dict)
+    return holder.data if answers and {"choices", "output"} & first.keys() else None
+
+
+class HarLog(Struct):
+    """What a HAR file holds under ``log``."""
+
+    entries: list[Raw]
+
+
+class Holder(Struct):
+    """A file that is one object, and holds its records in a list."""
+
+    log: HarLog | None = None
+    interactions: list[Raw] | None = None
+    object: Any = None
+    data: list[Raw] | None = None
 
 
 RECORD_KEYS: Final = frozenset({"messages", "choices", "request", "body", "custom_id"})

@@ -117,10 +117,12 @@ def test_several_inputs_become_one_output_in_order(run):
     assert lines("out") == expected
 
 
-def test_an_output_may_be_an_input(run):
+@pytest.mark.parametrize("option", ["-o", "--rejects", "--notices", "--report"])
+def test_an_output_never_replaces_an_input(run, option):
     log("a", GOOD, NOTED)
-    run("to-chat", "a", "a", "-o", "a")
-    assert lines("a") == [GOOD, NOTED, GOOD, NOTED]
+    result = run("to-chat", "a", option, "./a", status=2)
+    assert "./a is an input, and what is refused would be lost: give the output another name" in result.stderr
+    assert lines("a") == [GOOD, NOTED]
 
 
 def test_compressed_in_and_out(run):
@@ -440,4 +442,11 @@ print(*sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     rooms = {name for name in done.stdout.decode().split() if name.startswith("converter.")}
-    assert rooms == {"converter.cli", "converter.files", "converter.options", "converter.outcome", "converter.records"}
+    assert rooms == {
+        "converter.cli",
+        "converter.files",
+        "converter.frames",
+        "converter.options",
+        "converter.outcome",
+        "converter.records",
+    }
