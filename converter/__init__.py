@@ -39,12 +39,14 @@ _ROOMS = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    # A room is entered when something of it is asked for: `converter --version` needs none of them.
-    if name not in _ROOMS:
-        raise AttributeError(f"module 'converter' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_ROOMS[name]), name)
-    return value
+if not TYPE_CHECKING:  # a type checker shall see the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        # A room is entered when something of it is asked for: `converter --version` needs none of them.
+        if name not in _ROOMS:
+            raise AttributeError(f"module 'converter' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_ROOMS[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:

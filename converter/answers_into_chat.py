@@ -62,7 +62,9 @@ def response(
     fields: dict[str, Any] = {}
     source = {name: value for name in ("service_tier", "metadata") if (value := getattr(body, name)) is not UNSET}
     settings.convert(source, settings_into_chat.ROWS, draft := settings.Draft(source, account, context.options))
-    fields = draft.fields
+    fields = {
+        name: value for name, value in draft.fields.items() if not (isinstance(value, Raw) and says_nothing(value))
+    }
     identity = ids.suffix(body.id, ("resp_", "chatcmpl-")) if body.id else ids.digest(seed.decode("utf-8", "replace"))
     created = ids.seconds(body.created_at, "/created_at", account)
     if not body.model:

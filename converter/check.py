@@ -9,13 +9,14 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from converter import standing, tools
+from converter.answers_into_responses import INCOMPLETE
 from converter.conversion import Beside, Conversion, Passage
 from converter.entry import enter
 from converter.gate import replay_gate
 from converter.kinds import Kind
 from converter.options import Options
 from converter.outcome import Account, Converted, Refused, Rejected, Verdict
-from converter.reading import elements_of, kind, members_of, text_of
+from converter.reading import elements_of, encode, kind, members_of, text_of
 from converter.shapes import Body, open_record
 from converter.text import BLANK, BOM, fault, utf8
 
@@ -85,9 +86,20 @@ def _entries(found: Kind, body: dict[str, Raw], text: bytes) -> list[Raw]:
         return elements_of(text)
     entries = body.get(found.root[1:])
     held = elements_of(entries) if entries is not None and kind(entries) == "an array" else []
-    if found.root == "/choices":
-        return [members_of(choice)["message"] for choice in held if "message" in members_of(choice)]
-    return held
+    return [_answer(members_of(choice)) for choice in held] if found.root == "/choices" else held
+
+
+def _answer(choice: dict[str, Raw]) -> Raw:
+    """The message of a choice; where the answer was cut, its last call says so."""
+    message = choice.get("message", Raw(b"{}"))
+    if text_of(choice.get("finish_reason")) not in INCOMPLETE or kind(message) != "an object":
+        return message
+    members = members_of(message)
+    calls = elements_of(members["tool_calls"]) if kind(members.get("tool_calls", Raw(b"0"))) == "an array" else []
+    if not calls:
+        return message
+    cut = Raw(encode({**members_of(calls[-1]), "status": "incomplete"}))
+    return Raw(encode({**members, "tool_calls": [*calls[:-1], cut]}))
 
 
 def _items(found: Kind, members: dict[str, Raw]) -> Iterator[dict[str, Any]]:
@@ -104,7 +116,8 @@ def _items(found: Kind, members: dict[str, Raw]) -> Iterator[dict[str, Any]]:
         parsed = msgspec.json.decode(call)
         function = parsed.get("function") if isinstance(parsed, dict) else None
         if isinstance(function, dict):
-            yield {**function, "type": "function_call", "call_id": parsed.get("id")}
+            item = {"type": "function_call", "call_id": parsed.get("id"), "status": parsed.get("status")}
+            yield {**function, **item}
 
 
 def _parsed(members: dict[str, Raw]) -> dict[str, Any]:

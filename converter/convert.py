@@ -21,7 +21,7 @@ from converter.mapping import CONVERT
 from converter.options import Options, Verb
 from converter.outcome import LOSSES, Account, Converted, Notice, Reason, Refused, Rejected
 from converter.reading import encode
-from converter.shapes import SHAPES, open_record
+from converter.shapes import SHAPES, named_pair, open_record
 from converter.shortcut import SHORT
 
 PASSING: Final = 16
@@ -35,6 +35,8 @@ class Session:
     """
 
     def __init__(self, verb: Verb, options: Options) -> None:
+        if verb not in verify.BACK:
+            raise ValueError(f"the verb is not one of {', '.join(verify.BACK)}")
         self.verb: Verb = verb
         self.options = options
         self.conversion = Conversion(verb, options)
@@ -47,7 +49,7 @@ class Session:
         )
         if options.shape is not None and options.shape not in (known := {*KINDS, *SHAPES}):
             raise ValueError(f"shape does not know {options.shape}; it knows {', '.join(sorted(known))}")
-        self.guessing = options.shape is None and not options.at
+        self.guessing = options.shape is None and not options.at and not named_pair(options)
         self.passing = 0
         self._expect(KINDS["chat-request" if verb == "to-responses" else "responses-request"])
 
@@ -82,7 +84,7 @@ class Session:
         else:
             self.blank = account  # nothing was said on it: it is as good as new
         if self.options.strict:
-            self._strict(record, notices)
+            self._strict(record, account)
         return written, notices
 
     def _shielded(self, record: bytes, account: Account, error: Exception) -> bytes:
@@ -172,14 +174,14 @@ class Session:
 
     # -------------------------------------------------------- what the user asked for
 
-    def _strict(self, record: bytes, notices: list[Notice]) -> None:
+    def _strict(self, record: bytes, account: Account) -> None:
         if twice := text.key_twice(record):
             raise Refused([Reason("duplicate_key", twice, "a key stands twice in one object, expected once")])
         reasons = [
-            Reason("loss", path, f"{notice.code}: {notice.detail or 'no place in the target'} (--accept-loss lets it)")
-            for notice in notices
-            if notice.code in LOSSES
-            for path in notice.paths
+            Reason("loss", path, f"{code}: {detail or 'no place in the target'} (--accept-loss lets it)")
+            for code, details in account.found.items()
+            if code in LOSSES
+            for path, detail in details.items()
             if self.accepted.fullmatch(path) is None
         ]
         if reasons:
@@ -195,15 +197,24 @@ class Session:
 
 
 def prepare(verb: Verb, options: Options) -> Callable[[int, bytes], Converted | Rejected]:
-    """A function from a line number and a record's text to its outcome. It never raises."""
+    """A function from a line number and a record's text to its outcome. It never raises.
+
+    Raises `ValueError` where the verb or an option makes no sense.
+    """
     return Session(verb, options).outcome
 
 
-def convert_lines(lines: Iterable[bytes], verb: Verb, options: Options | None = None) -> Iterator[Converted | Rejected]:
-    """One outcome a record, in order, for any engine: never raises. Blank lines are skipped, but counted."""
+def convert_lines(
+    lines: Iterable[bytes | str], verb: Verb, options: Options | None = None
+) -> Iterator[Converted | Rejected]:
+    """One outcome a record, in order, for any engine. No record raises. Blank lines are skipped, but counted.
+
+    Raises `ValueError` where the verb or an option makes no sense.
+    """
     outcome = prepare(verb, options or Options())
     for number, line in enumerate(lines, 1):
-        if record := line.strip(text.BLANK):
+        text_line = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+        if record := text_line.strip(text.BLANK):
             yield outcome(number, record)
 
 

@@ -17,7 +17,7 @@ from converter.arguments import parse_fault, parse_verdict
 from converter.options import Options
 from converter.outcome import Account, Verdict
 from converter.schemas import tool_schema
-from converter.settings import TOOL_NAME
+from converter.settings import BAD_NAME, TOOL_NAME
 from converter.tools import Schemas
 
 NOT_COMPLETED: Final = (
@@ -92,7 +92,7 @@ class Gate:
         if self.allowed is not None and name not in self.allowed:
             self.account.notice("odd", self.where(key, "name"), "a call to a tool that allowed_tools leaves out")
         if not TOOL_NAME.fullmatch(name):
-            self.account.refuse("limit", self.where(key, "name"), "a tool name outside ^[a-zA-Z0-9_-]{1,64}$")
+            self.account.refuse("limit", self.where(key, "name"), BAD_NAME)
 
     def _refuse_status(self, key: Any) -> None:
         self.account.refuse(
@@ -119,10 +119,15 @@ class Gate:
             self.account.notice("unchecked", self.where(key, "arguments"), name)
 
     def _refuse_arguments(self, verdict: Verdict, sentence: str, arguments: str, key: Any) -> None:
-        if verdict is Verdict.ARGUMENTS_PARSE and not arguments:
+        if verdict is Verdict.ARGUMENTS_SCHEMA:
+            sentence += " (--tools gives another schema, --allow arguments_schema writes the call as it is)"
+        elif not arguments:
             sentence = 'the arguments are empty (--repair empty-arguments writes "{}")'
-        elif verdict is Verdict.ARGUMENTS_PARSE and "}{" in arguments:
+        elif "}{" in arguments:
             sentence += "; several objects are glued, as some stream recorders do with parallel calls"
+        else:
+            cut = "a cut call? " if sentence.startswith("not JSON") else ""
+            sentence += f" ({cut}--allow arguments_parse writes it as it is)"
         self.account.refuse(verdict.value, self.where(key, "arguments"), sentence)
 
     # -------------------------------------------------------- pairing
@@ -164,7 +169,9 @@ class Gate:
             self.doubled[call_id] -= 1  # of the two calls with one id, the other one
         elif call_id in self.answered:
             self.account.refuse(
-                "duplicate_output", self.where(key, ""), "a second output for a call that is already answered"
+                "duplicate_output",
+                self.where(key, ""),
+                "a second output for a call that is already answered (--repair drop-orphans leaves it out)",
             )
         else:
             if self.premature is None:

@@ -326,6 +326,8 @@ def tool(message: chat.ToolMessage, at: int, items: Items, context: Context) -> 
     if context.left_out and call_id in context.left_out and _call_of(call_id, items) is None:
         context.account.notice("allowed", context.path(at), "the output of a call that was left out")
         return
+    if items and items[-1].__class__ is Message:
+        context.account.notice("moved", context.path(at), "on the way back, an output stands directly behind its call")
     if content.__class__ is not str:
         content = _content(content, TOOL_PARTS, context.path(at, "/content"), context)
     if message.name is not UNSET or message.cache_control is not UNSET:

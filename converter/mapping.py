@@ -41,8 +41,13 @@ def _chat_request(conversion: Conversion, body: chat.Request, passage: Passage) 
 def _message_list(conversion: Conversion, body: list[Any], passage: Passage) -> list[Any]:
     context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
     items = into_responses.messages(body, context)
-    _gate_items(conversion, items, conversion.given, UNSET, context, body, passage.text)
+    _gate_items(conversion, items, _known(conversion, passage), UNSET, context, body, passage.text)
     return items
+
+
+def _known(conversion: Conversion, passage: Passage) -> tools.Schemas:
+    """The schemas for a bare list: those of the request beside it, if any, and those that the user gave."""
+    return {**passage.beside.schemas, **conversion.given} if passage.beside else conversion.given
 
 
 def _gate_items(
@@ -110,7 +115,7 @@ def _item_list(conversion: Conversion, body: list[Any], passage: Passage) -> lis
     messages = into_chat.items(body, context, turns)
     if not messages and not passage.account.reasons:
         passage.account.refuse("limit", "", "an empty conversation; Chat wants at least one message")
-    _gate_messages(conversion, turns, conversion.given, UNSET)
+    _gate_messages(conversion, turns, _known(conversion, passage), UNSET)
     return messages
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -41,15 +42,15 @@ class Options(Struct, frozen=True, kw_only=True):
 
     tools: Any = None
     require_schema: bool = False
-    allow: frozenset[str] = frozenset()
-    repair: frozenset[str] = frozenset()
+    allow: Collection[str] = frozenset()
+    repair: Collection[str] = frozenset()
     reasoning: Literal["drop", "keep", "summary"] = "drop"
     target: Literal["core", "openai"] = "core"
     strict: bool = False
-    accept_loss: tuple[str, ...] = ()
+    accept_loss: Sequence[str] = ()
     verify: bool = False
     shape: str | None = None
-    at: tuple[str, ...] = ()
+    at: Sequence[str] = ()
     request_at: str = "/request"
     response_at: str = "/response"
     choice: int | None = None

@@ -6,6 +6,7 @@ Every other room speaks in these words; the words themselves know nothing of the
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import Any, Final
 
@@ -83,7 +84,7 @@ class Reason(Struct, frozen=True, gc=False):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.code} at {self.path or '/'}: {self.message}"
+        return f"{self.code} at {self.path or 'the top'}: {self.message}"
 
 
 class Notice(Struct, frozen=True):
@@ -147,6 +148,11 @@ class Rejected(Struct):
         return Raw(msgspec.json.format(text, indent=-1) if b"\n" in text else text)
 
 
+def _joined(details: Iterable[str]) -> str:
+    """Details that differ, one behind the other."""
+    return "; ".join(dict.fromkeys(filter(None, details)))
+
+
 Layer = dict[str, Any]
 """For the pointer of a list, where each of its elements stood before: a position, or what to put in its place.
 
@@ -166,23 +172,19 @@ class Account:
     base: str = ""
     layers: tuple[Layer, ...] = ()
 
-    def __init__(self, allow: frozenset[str] = frozenset(), base: str = "") -> None:
+    def __init__(self, allow: Collection[str] = frozenset(), base: str = "") -> None:
         self.allow = allow
         if base:
             self.base = base
         self.reasons: dict[Reason, None] = {}
-        self.found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+        self.found: dict[str, dict[str, str]] = {}  # by code, the details by their pointers
 
     def notice(self, code: str, path: str, detail: str = "") -> None:
         """Add a pointer to the notice of this code; details that differ are joined."""
-        entry = self.found.get(code)
-        if entry is None:
-            entry = self.found[code] = ({}, {})  # dicts, as sets that keep their order
-        paths, details = entry
         path = self.base + (self._logged(path) if self.layers else path)
-        paths[path] = None
-        if detail:
-            details[detail] = None
+        details = self.found.setdefault(code, {})
+        if not details.get(path):
+            details[path] = detail
 
     def refuse(self, code: str, path: str, message: str) -> bool:
         """Add a reason; true where the user allowed it, so that the caller goes on with what is left."""
@@ -213,22 +215,19 @@ class Account:
 
     def absorb(self, other: Account, *codes: str) -> None:
         """Take over what was said of the same body: all of it, or the reasons and the notices of some codes."""
-        for code, (paths, details) in other.found.items():
+        for code, details in other.found.items():
             if not codes or code in codes:
-                entry = self.found.setdefault(code, ({}, {}))
-                entry[0].update(paths)
-                entry[1].update(details)
+                self.found[code] = {**details, **self.found.get(code, {})}
         self.reasons.update(other.reasons)
 
     def join(self, other: Account) -> None:
         """Say here what was said there, of the same body."""
-        for code, (paths, details) in other.found.items():
-            for path in paths:
-                self.notice(code, path)
-            self.found[code][1].update(details)
+        for code, details in other.found.items():
+            for path, detail in details.items():
+                self.notice(code, path, detail)
         for reason in other.reasons:
             self.refuse(reason.code, reason.path, reason.message)
 
     def notices(self) -> list[Notice]:
         """The notices, at most one a code, in the order in which they were found."""
-        return [Notice(code, list(paths), "; ".join(details)) for code, (paths, details) in self.found.items()]
+        return [Notice(code, list(told), _joined(told.values())) for code, told in self.found.items()]

@@ -212,8 +212,8 @@ class _Fields:
         aside, reading.account = reading.account, Account()
         value = plan(raw, path, reading)
         found, reading.account = reading.account, aside
-        for paths, _ in found.found.values():
-            for dropped in paths:
+        for details in found.found.values():
+            for dropped in details:
                 aside.notice("dropped", dropped)
         if found.reasons:
             reading.unknown(raw, path)

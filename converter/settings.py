@@ -29,6 +29,8 @@ CHAT_TIERS: Final = TIERS | {"scale", "fast"}
 CHOICES: Final = frozenset({"none", "auto", "required"})
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
+BAD_NAME: Final = "a tool name outside ^[a-zA-Z0-9_-]{1,64}$ (rename the tool and its calls before converting)"
+
 INFINITY: Final = float("inf")
 
 LEAST_OUTPUT_TOKENS: Final = 16
@@ -92,7 +94,7 @@ def same(expected: str, name: str | None = None) -> Row:
         if fits(text):
             draft.fields[name or source] = raw
         else:
-            draft.drop(f"/{source}")
+            draft.drop(f"/{source}", f"{kind(raw)}, expected a {expected}")
 
     return row
 

@@ -57,7 +57,7 @@ def _effort(source: str, raw: Raw, draft: Draft) -> None:
     if text in EFFORTS or (draft.openai and text in CHAT_EFFORTS):
         draft.inner("reasoning")["effort"] = raw
     else:
-        draft.drop(f"/{source}")
+        draft.drop(f"/{source}", OPENAI_KEEPS if text in CHAT_EFFORTS else "")
 
 
 def _verbosity(source: str, raw: Raw, draft: Draft) -> None:
@@ -96,7 +96,7 @@ def _response_format(source: str, raw: Raw, draft: Draft) -> None:
         leave(members, ("type",), f"/{source}", draft)
         draft.inner("text")["format"] = {"type": "json_object"}
     elif members:
-        draft.drop(f"/{source}")
+        draft.drop(f"/{source}", OPENAI_KEEPS if name == "json_object" else "")
 
 
 def _choice(source: str, raw: Raw, draft: Draft) -> None:
@@ -153,9 +153,12 @@ def _openai_only(row: Row) -> Row:
         if draft.openai:
             row(source, raw, draft)
         elif not says_nothing(raw):
-            draft.drop(f"/{source}")
+            draft.drop(f"/{source}", OPENAI_KEEPS)
 
     return guarded
+
+
+OPENAI_KEEPS: Final = "--target openai keeps it"
 
 
 ROWS: Final[dict[str, Row]] = {

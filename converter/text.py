@@ -56,6 +56,8 @@ def _sentence(text: bytes, message: str) -> str:
     if found := _NOT_JSON.search(text):
         word = (found[1] or found[2]).decode()
         return f"{word} is not JSON, expected a number or null (it was written by a lenient encoder)"
+    if re.match(rb"\s*[\[{]\s*'", text):
+        return "single quotes: a Python value, expected JSON (json.dumps writes it)"
     if "truncated" in message:
         return "the text ends in the middle of a value (a cut line?)"
     if "trailing characters" in message:

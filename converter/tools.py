@@ -16,7 +16,7 @@ from converter.options import Options, Verb
 from converter.outcome import Account, Notice, Reason, Refused, Verdict
 from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy, without_nulls
 from converter.schemas import ToolSchema, strict_qualifies, tool_schema
-from converter.settings import TOOL_NAME
+from converter.settings import BAD_NAME, TOOL_NAME
 
 
 class EverySchema:
@@ -186,9 +186,7 @@ def _decoded(raw: Raw, type_: Any, tables: Tables, path: str, account: Account, 
 
 def _usable_name(name: str, path: str, account: Account) -> None:
     if not TOOL_NAME.fullmatch(name):
-        account.refuse(
-            "limit", path, "a tool name outside ^[a-zA-Z0-9_-]{1,64}$ (rename the tool and its calls before converting)"
-        )
+        account.refuse("limit", path, BAD_NAME)
 
 
 def _schema(schemas: Schemas, name: str, parameters: Raw | UnsetType, path: str, account: Account) -> None:

@@ -49,7 +49,7 @@ def hold(kind: Kind, text: bytes, written: bytes, account: Account, options: Opt
         if not {"repaired", "allowed", "filled"} & account.found.keys() and calls(source) != calls(result):
             account.refuse("verify", "", "the calls that would be written are not those of the source")
         return
-    lost = [path[len(account.base) :] for code in ("dropped", "echo") for path in account.found.get(code, ([], []))[0]]
+    lost = [path[len(account.base) :] for code in ("dropped", "echo") for path in account.found.get(code, {})]
     keep = options.reasoning != "drop"
     wanted = normal(pruned(source, lost), keep_reasoning=keep)
     answer = kind.name in ("completion", "response")

@@ -106,14 +106,14 @@ def test_tuples_are_lists():
 def test_what_json_cannot_hold_is_refused(value):
     with pytest.raises(Refused) as refused:
         to_responses({"messages": [USER], "temperature": value})
-    sentence = "invalid_json at /: a value that JSON cannot hold, expected what a JSON parser gives"
+    sentence = "invalid_json at the top: a value that JSON cannot hold, expected what a JSON parser gives"
     assert str(refused.value) == sentence
 
 
 def test_a_circle_is_refused():
     circle = {"messages": [USER]}
     circle["metadata"] = circle
-    with pytest.raises(Refused, match=r"^invalid_json at /: "):
+    with pytest.raises(Refused, match=r"^invalid_json at the top: "):
         to_responses(circle)
 
 
@@ -365,7 +365,7 @@ def test_given_tools_go_before_the_records_own():
 
 def test_a_shape_can_be_said():
     assert to_responses([], Options(shape="message-list")).body == []
-    with pytest.raises(Refused, match="wrong_type at /: "):
+    with pytest.raises(Refused, match="wrong_type at the top: "):
         to_responses([USER], Options(shape="completion"))
 
 

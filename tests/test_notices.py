@@ -129,7 +129,7 @@ ROWS = [
         {"tools": {"f": False}, "allow": {"arguments_schema"}},
         [asks(call()), tool()],
         ["/0/tool_calls/0/function/arguments"],
-        "arguments_schema: 'false' of the schema is not met at the top",
+        "arguments_schema: 'false' of the schema is not met at the top (--tools gives another schema, --allow arguments_schema writes the call as it is)",
     ),
     ("open_call", R, KNOWN, [USER, asks(call(), call(id="call_2")), tool()], ["/1/tool_calls/1"], ""),
     ("open_call", C, KNOWN, [USER_ITEM, function_call()], ["/1"], ""),

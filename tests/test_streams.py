@@ -597,7 +597,7 @@ REFUSED = {
     ),
     "an error event": (
         f'{sse(HELLO[1], done=False)}event: error\ndata: {{"message":"private words","code":429}}\n\n',
-        [f"not_finished at /: frame 2 of 2 is an error (429): {NEVER}"],
+        [f"not_finished at the top: frame 2 of 2 is an error (429): {NEVER}"],
     ),
     "an error at once": (
         [{"error": {"type": "overloaded"}}],
@@ -636,7 +636,7 @@ REFUSED = {
     ),
     "old text completions": (
         [{"object": "text_completion", "choices": [{"index": 0, "text": "a"}]}],
-        ["unknown_shape at /: choices with a text and no delta: chunks of the old text completions"],
+        ["unknown_shape at the top: choices with a text and no delta: chunks of the old text completions"],
     ),
     "no record": ({"chunks": [1]}, ["wrong_type at /chunks/0: frame 1 is no JSON object"]),
     "another stream": (
@@ -649,12 +649,12 @@ REFUSED = {
     ),
     "both envelopes": (
         [delta(content="a"), completed()],
-        ["mixed_envelopes at /: the stream holds Chat chunks and Responses events"],
+        ["mixed_envelopes at the top: the stream holds Chat chunks and Responses events"],
     ),
-    "no stream": ({"messages": []}, ["unknown_shape at /: an object without chunks, events or sse is no stream"]),
+    "no stream": ({"messages": []}, ["unknown_shape at the top: an object without chunks, events or sse is no stream"]),
     "sse that is no text": ({"sse": 1}, ["wrong_type at /sse: the frames of a stream must be a string here"]),
-    "no UTF-8": (b'["\xff"]', ["invalid_utf8 at /: byte 2 of the stream is not UTF-8"]),
-    "nested too deeply": (b"[" * 20000, ["too_deep at /: the stream is nested too deeply to be read"]),
+    "no UTF-8": (b'["\xff"]', ["invalid_utf8 at the top: byte 2 of the stream is not UTF-8"]),
+    "nested too deeply": (b"[" * 20000, ["too_deep at the top: the stream is nested too deeply to be read"]),
     "no end of a response": (
         [added(0, message()), text("Hi")],
         [f"{ENDS} event 2 (response.output_text.delta) without response.completed: {CUT}"],
