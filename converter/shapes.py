@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from converter import foreign, place, streams
 from converter.kinds import ARRAYS, KINDS, OBJECTS, Kind, recognise, unknown
@@ -249,7 +250,7 @@ def _reject(text: bytes, members: Members, options: Options, account: Account) -
     if kind(held) == "a string" and not streams.is_stream(bytes(held)):
         raise _refused("invalid_json", "/record", "a text that was no JSON when it was refused (mend it in its log)")
     try:
-        opened = open_record(bytes(held), options, account)
+        opened = open_record(bytes(held), replace(options, shape=None), account)
     except Refused as refused:
         raise _prefixed(refused, "/record") from None
     for body in opened.bodies:
