@@ -8,9 +8,12 @@ from typing import Any, Final
 from msgspec import UNSET, Raw
 
 from converter import chat, ids, into_chat, responses, settings, settings_into_chat, usage
+from converter.gate import NOT_COMPLETED
 from converter.outcome import Account
-from converter.reading import encode, says_nothing
+from converter.reading import elements_of, encode, kind, members_of, says_nothing
 from converter.turns import COMPLETED, Context, Turns
+
+CALLS: Final = (responses.FunctionCall, responses.CustomToolCall)
 
 FINISH_REASON: Final = {
     "max_output_tokens": "length",
@@ -58,6 +61,10 @@ def response(
     answer = Answer(context)
     for at, item in enumerate(body.output):
         answer.take(item, at)
+    if body.status == "incomplete" and body.output and isinstance(body.output[-1], CALLS):
+        answer.cut()
+    elif body.status != "incomplete" and body.incomplete_details and body.incomplete_details.reason:
+        account.notice("dropped", "/incomplete_details/reason")
     _echo(body, account)
     fields: dict[str, Any] = {}
     source = {name: value for name in ("service_tier", "metadata") if (value := getattr(body, name)) is not UNSET}
@@ -134,6 +141,7 @@ class Answer:
         self.thoughts: list[str] = []
         self.tokens: list[Raw] = []
         self.several = False
+        self.length = 0
         self.unfinished: set[int] = set()
 
     def take(self, item: Any, at: int) -> None:
@@ -147,8 +155,9 @@ class Answer:
         if item.role != "assistant":
             self.trajectory(item, at)
             return
-        if item.phase:
-            context.account.notice("dropped", f"{path}/phase")
+        for name in ("phase", "status"):
+            if getattr(item, name) not in (*COMPLETED, "incomplete"):
+                context.account.notice("dropped", f"{path}/{name}")
         if self.calls and item.content:
             context.account.notice("moved", path, "text behind calls of its turn")
         parts = [responses.OutputText(item.content)] if isinstance(item.content, str) else item.content
@@ -162,14 +171,15 @@ class Answer:
                 account.notice("joined", path, "several refusals of one answer")
             self.refusals.append(part.refusal)
         elif type(part) in into_chat.TEXTS:
-            offset = sum(map(len, self.texts))
+            offset = self.length
+            self.length += len(part.text)
             if self.texts:
                 account.notice("joined", path, "several texts of one answer")
             self.texts.append(part.text)
             if type(part) is responses.OutputText:
                 self.annotations += [into_chat.citation(one, offset) for one in part.annotations or []]
                 if part.logprobs is not UNSET and not says_nothing(part.logprobs):
-                    self.tokens.append(part.logprobs)
+                    self._tokens(part.logprobs, f"{path}/logprobs")
         else:
             into_chat.misplaced(part, path, self.context)
 
@@ -182,6 +192,13 @@ class Answer:
             self.calls += message.tool_calls
             self.call_places.append(at)
         self.unfinished |= turns.unfinished
+
+    def cut(self) -> None:
+        """The answer ended early, in its last call: whatever that says of itself, it is not completed."""
+        last = id(self.calls[-1]) if self.calls else None
+        if last is not None and last not in self.unfinished:
+            self.context.account.refuse("status", "/status", NOT_COMPLETED)
+            self.unfinished.add(last)
 
     def think(self, item: responses.Reasoning, at: int) -> None:
         """Reasoning: as in a history."""
@@ -214,16 +231,22 @@ class Answer:
             reasoning_content=Raw(encode("".join(self.thoughts))) if self.thoughts else UNSET,
         )
 
+    def _tokens(self, logprobs: Raw, path: str) -> None:
+        entries = elements_of(logprobs) if kind(logprobs) == "an array" else []
+        if entries and all(map(_is_token, entries)):
+            self.tokens += entries
+        else:
+            self.context.account.notice("dropped", path, "no list of tokens and their log probabilities")
+
     def logprobs(self) -> chat.ChoiceLogprobs | None:
         """One list a message: those of its parts, one behind the other."""
-        if not self.tokens:
-            return None
-        raw = (
-            self.tokens[0]
-            if len(self.tokens) == 1
-            else Raw(b"[" + b",".join(bytes(one)[1:-1] for one in self.tokens) + b"]")
-        )
-        return chat.ChoiceLogprobs(raw, Raw(b"null"))
+        return chat.ChoiceLogprobs(Raw(encode(self.tokens)), Raw(b"null")) if self.tokens else None
+
+
+def _is_token(raw: Raw) -> bool:
+    members = members_of(raw) if kind(raw) == "an object" else {}
+    wanted = {"token": "a string", "logprob": "a number", "bytes": "an array", "top_logprobs": "an array"}
+    return all(name in members and kind(members[name]) == what for name, what in wanted.items())
 
 
 _ANSWER_BY_TYPE: Final[dict[type, Callable[[Answer, Any, int], None]]] = {

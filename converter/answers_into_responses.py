@@ -114,8 +114,12 @@ def completion(
     fields = {**ECHO_DEFAULTS, **echo}
     for name in ("service_tier", "metadata"):
         value = getattr(body, name)
-        if value is not UNSET and kind(value) == ("a string" if name == "service_tier" else "an object"):
+        if value is UNSET or kind(value) == "null":
+            continue
+        if kind(value) == ("a string" if name == "service_tier" else "an object"):
             fields[name] = value
+        else:
+            account.notice("dropped", f"/{name}")
     response = responses.Response(
         id=f"resp_{identity}",
         object="response",
@@ -257,4 +261,6 @@ def answer_place(
     output: into_responses.Items, message: chat.AssistantMessage, context: into_responses.Context, key: int, field: str
 ) -> str:
     """The pointer to where an item of `completion` stood."""
-    return into_responses.field_of(into_responses.item_places(message, context.root, output)[key], field)
+    if context.places is None:
+        context.places = into_responses.item_places(message, context.root, output)
+    return into_responses.field_of(context.places[key], field)

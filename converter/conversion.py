@@ -30,11 +30,15 @@ class Conversion:
         self.toolbox = tools.Toolbox(verb, options)
         self.given = self.toolbox.given
         self.remembered: dict[bytes, Settings] = {}
+        self.mark: str | None = None  # stands in a text for a lone surrogate, while such a record is converted
 
     def gate(self, schemas: Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
         """A gate for one body."""
         allowed = settings.names_of(tool_choice) if tool_choice is not UNSET else None
-        return gate.Gate(schemas, allowed, self.options, account, where)
+        made = gate.Gate(schemas, allowed, self.options, account, where)
+        if self.mark is not None:
+            made.stand_in = self.mark
+        return made
 
     def tools(self, body: Any, account: Account) -> Tools:
         """The body's tools, converted, and what is to be said of them."""

@@ -16,6 +16,7 @@ import msgspec
 from converter import folded, repairs, standing, text, verify
 from converter.conversion import Beside, Conversion, Passage
 from converter.entry import Entered, enter
+from converter.gate import TEXT_LIMIT
 from converter.kinds import KINDS, Kind
 from converter.mapping import CONVERT
 from converter.options import Options, Verb
@@ -24,6 +25,7 @@ from converter.reading import encode
 from converter.shapes import SHAPES, named_pair, open_record
 from converter.shortcut import SHORT
 
+OUR_FAULT: Final = "the converter failed on this record; please report what shape it has"
 PASSING: Final = 16
 """For how many records the shortcut is not tried where one could not take it."""
 
@@ -47,6 +49,9 @@ class Session:
         self.accepted = re.compile(
             "|".join(re.escape(pattern).replace(r"\*", "[^/]*") for pattern in options.accept_loss) or r"(?!)"
         )
+        halves = (options.request_at, options.response_at)
+        if any(one == other or one.startswith(f"{other}/") for one, other in (halves, halves[::-1])):
+            raise ValueError("request_at and response_at overlap: each half of a pair needs a place of its own")
         if options.shape is not None and options.shape not in (known := {*KINDS, *SHAPES}):
             raise ValueError(f"shape does not know {options.shape}; it knows {', '.join(sorted(known))}")
         self.guessing = options.shape is None and not options.at and not named_pair(options)
@@ -59,6 +64,9 @@ class Session:
             written, notices = self.convert(record)
         except Refused as refused:
             return Rejected(line, refused.reasons, record)
+        except Exception as error:
+            # A fault of ours must not cost the rest of a log: the record is kept aside, and its shape can be reported.
+            return Rejected(line, [Reason("verify", "", f"{OUR_FAULT} ({type(error).__name__})")], record)
         return Converted(line, written, notices)
 
     def convert(self, record: bytes) -> tuple[bytes, list[Notice]]:
@@ -92,17 +100,22 @@ class Session:
         shield = text.shield(record)
         if shield is None:
             raise Refused([text.fault(record, error)]) from None
+        passing, self.passing = self.passing, -1  # the shortcut does not ask for stand-ins
+        self.conversion.mark = shield.mark.decode()
         try:
             written = shield.restored(self._record(shield.text, account))
         except (msgspec.DecodeError, RecursionError) as inner:
             raise Refused([text.fault(shield.text, inner)]) from None
+        finally:
+            self.passing, self.conversion.mark = passing, None
         for path in shield.paths():
             account.notice("odd", path, "a lone surrogate, kept as its escape")
+        account.respell(shield.spelled)
         return written
 
     def _record(self, record: bytes, account: Account) -> bytes:
         if self.guessing:
-            if self.passing == 0 and (value := self._short(record, account)) is not None:
+            if self.passing == 0 and len(record) <= TEXT_LIMIT and (value := self._short(record, account)) is not None:
                 return self._written(self.guess, value, record, account)
             if (entered := self._guessed(record)) is not None:
                 return self._mapped(self.guess, entered, Passage(record, account, None, entered))
@@ -175,7 +188,11 @@ class Session:
     # -------------------------------------------------------- what the user asked for
 
     def _strict(self, record: bytes, account: Account) -> None:
-        if twice := text.key_twice(record):
+        try:
+            twice = text.key_twice(record)
+        except RecursionError as error:
+            raise Refused([text.fault(record, error)]) from None
+        if twice:
             raise Refused([Reason("duplicate_key", twice, "a key stands twice in one object, expected once")])
         reasons = [
             Reason("loss", path, f"{code}: {detail or 'no place in the target'} (--accept-loss lets it)")

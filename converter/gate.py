@@ -63,6 +63,7 @@ class Gate:
     premature: dict[str, list[Any]] | None = None
     doubled: dict[str, int] | None = None
     spared: Container[int] = ()
+    stand_in: str | None = None
     mark: int = -1
 
     def __init__(
@@ -80,6 +81,8 @@ class Gate:
 
     def call(self, name: str, arguments: str, status: Any, key: Any) -> None:
         """Judge one call. A faulty call still counts for pairing, so that one fault is reported once."""
+        if self.stand_in is not None and self._no_text(self.stand_in, name, arguments, key):
+            return
         schema = self.schemas.get(name)
         if status != "completed":
             self._refuse_status(key)
@@ -93,6 +96,17 @@ class Gate:
             self.account.notice("odd", self.where(key, "name"), "a call to a tool that allowed_tools leaves out")
         if not TOOL_NAME.fullmatch(name):
             self.account.refuse("limit", self.where(key, "name"), BAD_NAME)
+
+    def _no_text(self, stand_in: str, name: str, arguments: str, key: Any) -> bool:
+        """A lone surrogate that stands in a call itself, not as an escape inside its arguments, is in no JSON text."""
+        if stand_in in name:
+            self.account.refuse("limit", self.where(key, "name"), BAD_NAME)
+        elif stand_in in arguments:
+            sentence = "a lone surrogate, which no JSON text holds but as an escape"
+            self._refuse_arguments(Verdict.ARGUMENTS_PARSE, sentence, arguments, key)
+        else:
+            return False
+        return True
 
     def _refuse_status(self, key: Any) -> None:
         self.account.refuse(
@@ -134,6 +148,9 @@ class Gate:
 
     def ask(self, call_id: str, key: Any) -> None:
         """A call waits for its output."""
+        if self.stand_in is not None and self.stand_in in call_id:
+            self.account.refuse("limit", self.where(key, "call_id"), "a lone surrogate in a call id")
+            return
         if not 0 < len(call_id) <= CALL_ID_LIMIT and not isinstance(key, tuple):
             self.account.refuse(
                 "limit",
@@ -240,7 +257,13 @@ def check_items(items: list[Any], gate: Gate, turns: tuple[int, ...] = ()) -> No
                     or gate.allowed is not None
                 ):
                     gate.call(item.name, arguments, item.status, key)
-            if call_id in opened or call_id in answered or gate.premature or not 0 < len(call_id) <= CALL_ID_LIMIT:
+            if (
+                call_id in opened
+                or call_id in answered
+                or gate.premature
+                or not 0 < len(call_id) <= CALL_ID_LIMIT
+                or gate.stand_in is not None
+            ):
                 gate.ask(call_id, key)
             else:
                 opened[call_id] = key
@@ -282,7 +305,7 @@ def check_messages(messages: list[Any], gate: Gate) -> None:
         elif cls is User:
             gate.mark = at
         elif cls is chat.FunctionMessage:
-            gate.answer(f"function:{message.name}", (at, -1))
+            gate.answer(LEGACY.format(message.name), (at, -1))
 
 
 Assistant: Final = chat.AssistantMessage
@@ -303,7 +326,7 @@ def _check_turn(calls: list[Any], at: int, gate: Gate) -> None:
             ):
                 gate.call(function.name, arguments, "completed", (at, number))
         call_id = call.id
-        if call_id in gate.opened or call_id in gate.answered or gate.premature:
+        if call_id in gate.opened or call_id in gate.answered or gate.premature or gate.stand_in is not None:
             gate.ask(call_id, (at, number))
         else:
             gate.opened[call_id] = (at, number)
@@ -312,7 +335,11 @@ def _check_turn(calls: list[Any], at: int, gate: Gate) -> None:
 def _legacy_call(call: chat.Function, at: int, gate: Gate) -> None:
     """A legacy call has no id: its output finds it by name."""
     gate.call(call.name, call.arguments, "completed", (at, -1))
-    gate.ask(f"function:{call.name}", (at, -1))
+    gate.ask(LEGACY.format(call.name), (at, -1))
+
+
+LEGACY: Final = "\0function {}"
+"""What stands for the id of a legacy call: no recorded id begins so."""
 
 
 def check_texts(items: list[Any], gate: Gate) -> None:

@@ -172,7 +172,7 @@ def function_call(item: responses.FunctionCall, at: int, turns: Turns, context: 
     if item.namespace:
         context.account.refuse(
             "unsupported_item",
-            context.path(at, "/namespace"),
+            context.path(at),
             "a call with a namespace: it changes which tool was called, and Chat has no place for it",
         )
         context.left_out.add(item.call_id)

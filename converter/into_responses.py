@@ -30,6 +30,7 @@ class Context:
     turns: tuple[int, ...] = ()
     places: list[str] | None = None
     legacy: int = 0
+    looked: int = 0
 
     def __init__(self, account: Account, options: Options, root: str, left_out: set[str]) -> None:
         self.account = account
@@ -37,10 +38,19 @@ class Context:
         self.root = root
         self.left_out = left_out
         self.item_ids: set[str] = set()
+        self.calls: dict[str, Any] = {}
 
     def path(self, at: int, rest: str = "") -> str:
         """The pointer to the message at this position, or to a part of it."""
         return f"{self.root}/{at}{rest}" if at >= 0 else f"{self.root}{rest}"
+
+    def call_of(self, call_id: str, items: Items) -> Any:
+        """The nearest earlier call with this id, or None. Each item is looked at once, however often this is asked."""
+        for item in items[self.looked :]:
+            if item.__class__ in CALLS:
+                self.calls[item.call_id] = item
+        self.looked = len(items)
+        return self.calls.get(call_id)
 
     def item_id(self, call_id: str) -> str:
         """The id of the next item with this call id. A call id may come again in one record; an item id never does."""
@@ -323,7 +333,7 @@ def legacy_call(call: chat.Function, at: int, items: Items, context: Context) ->
 def tool(message: chat.ToolMessage, at: int, items: Items, context: Context) -> None:
     """The output of a call: text stays text, parts stay parts."""
     call_id, content = message.tool_call_id, message.content
-    if context.left_out and call_id in context.left_out and _call_of(call_id, items) is None:
+    if context.left_out and call_id in context.left_out and context.call_of(call_id, items) is None:
         context.account.notice("allowed", context.path(at), "the output of a call that was left out")
         return
     if items and items[-1].__class__ is Message:
@@ -332,7 +342,7 @@ def tool(message: chat.ToolMessage, at: int, items: Items, context: Context) -> 
         content = _content(content, TOOL_PARTS, context.path(at, "/content"), context)
     if message.name is not UNSET or message.cache_control is not UNSET:
         _tool_extras(message, at, items, context)
-    if context.options.target == "openai" and type(_call_of(call_id, items)) is responses.CustomToolCall:
+    if context.options.target == "openai" and type(context.call_of(call_id, items)) is responses.CustomToolCall:
         items.append(responses.CustomToolCallOutput(call_id, content))
     else:
         items.append(Output(call_id, content))
@@ -340,16 +350,11 @@ def tool(message: chat.ToolMessage, at: int, items: Items, context: Context) -> 
 
 def _tool_extras(message: chat.ToolMessage, at: int, items: Items, context: Context) -> None:
     extras = _message_extras(message)
-    call = _call_of(message.tool_call_id, items)
+    call = context.call_of(message.tool_call_id, items)
     if call is not None and extras[0] is not UNSET and text_of(extras[0]) == call.name:
         context.account.notice("echo", context.path(at, "/name"), "the name of the call that it answers")
         extras = (UNSET, extras[1])
     context.drop(message, _MESSAGE_EXTRAS, extras, at)
-
-
-def _call_of(call_id: str, items: Items) -> Any:
-    """The nearest earlier call with this id."""
-    return next((item for item in reversed(items) if type(item) in CALLS and item.call_id == call_id), None)
 
 
 def function(message: chat.FunctionMessage, at: int, items: Items, context: Context) -> None:

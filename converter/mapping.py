@@ -146,7 +146,7 @@ def _response(conversion: Conversion, body: responses.Response, passage: Passage
         return context.path(places[key[1]], f"/{field}" if field else "")
 
     asked = passage.beside.schemas if passage.beside else {}
-    schemas = {**tools.schemas_of(body.tools), **asked, **conversion.given}
+    schemas = {**tools.every(tools.schemas_of(body.tools), asked), **conversion.given}
     checked = conversion.gate(schemas, body.tool_choice, passage.account, where)
     checked.spared = unfinished
     gate.check_messages([completion.choices[0].message], checked)

@@ -17,6 +17,7 @@ Numbers keep their spelling here, so that ``0.10`` and ``0.1`` differ.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -82,7 +83,9 @@ def _conversation(value: dict[str, Any]) -> dict[str, Any]:
     if ("input" not in value and "instructions" not in value) or "output" in value:
         return value
     said = value.get("input")
-    items = [{"role": "user", "content": said}] if isinstance(said, str) else list(said or [])
+    items = (
+        [{"role": "user", "content": said}] if isinstance(said, str) else list(said) if isinstance(said, list) else []
+    )
     if isinstance(value.get("instructions"), str):
         items.insert(0, {"role": "system", "content": value["instructions"]})
     return {**{key: item for key, item in value.items() if key not in ("input", "instructions")}, "input": items}
@@ -114,7 +117,8 @@ def _says_nothing(key: str, item: Any, owner: dict[str, Any], keep_reasoning: bo
         return True
     return (
         (key == "type" and item in ("message", "function"))
-        or (key == "index" and "function" in owner)
+        or (key == "index" and ("function" in owner or "message" in owner))
+        or (key == "mode" and item == "auto")
         or key in ("include_usage", "object", "completed_at")
     )
 
@@ -124,7 +128,10 @@ def _spoken(key: str, owner: dict[str, Any]) -> bool:
 
 
 def _seconds(value: Any) -> Any:
-    return str(int(float(value))) if isinstance(value, str) and value.replace(".", "", 1).isdigit() else value
+    return str(int(float(value))) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
+
+
+_NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def _image(value: Any) -> Any:
@@ -139,7 +146,7 @@ def _legacy_choice(value: Any) -> tuple[str, Any]:
 
 _RENAMED: Final[dict[str, Callable[[Any], tuple[str, Any]]]] = {
     "max_tokens": lambda item: ("max_completion_tokens", item),
-    "functions": lambda item: ("tools", [{"function": one} for one in item]),
+    "functions": lambda item: ("tools", [{"function": one} for one in item] if isinstance(item, list) else item),
     "function_call": _legacy_choice,
     "image_url": lambda item: ("image_url", _image(item)),
     "created": lambda item: ("created", _seconds(item)),

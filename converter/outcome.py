@@ -6,7 +6,7 @@ Every other room speaks in these words; the words themselves know nothing of the
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from typing import Any, Final
 
@@ -212,6 +212,14 @@ class Account:
         """Unsay all that was said."""
         self.found.clear()
         self.reasons.clear()
+
+    def respell(self, spelled: Callable[[str], str]) -> None:
+        """Spell pointers and sentences anew: they hold stand-ins for what no text can hold."""
+        self.found = {
+            code: {spelled(path): spelled(detail) for path, detail in details.items()}
+            for code, details in self.found.items()
+        }
+        self.reasons = {Reason(one.code, spelled(one.path), spelled(one.message)): None for one in self.reasons}
 
     def absorb(self, other: Account, *codes: str) -> None:
         """Take over what was said of the same body: all of it, or the reasons and the notices of some codes."""

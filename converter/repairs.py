@@ -42,8 +42,12 @@ def apply(kind: str, body: Any, account: Account, options: Options) -> None:
     """Make the repairs that were asked for, in the order in which one may make another possible."""
     root, history = HISTORY[kind](body)
     for name, repair in REPAIRS.items():
-        if name in options.repair:
+        if name in options.repair and not (kind == "completion" and name in OF_HISTORIES):
             repair(history, root, account)
+
+
+OF_HISTORIES: Final = frozenset({"drop-orphans", "rename-call-ids"})
+"""Repairs that look for calls and outputs of several turns: the choices of a completion are no turns."""
 
 
 def _whole(body: Any) -> tuple[str, list[Any]]:
@@ -160,10 +164,13 @@ def _drop_orphans(history: list[Any], root: str, account: Account) -> None:
         return
     for event in gone:
         account.notice("repaired", event.path, "drop-orphans: left out, since its counterpart is not in the record")
+    gone_at: dict[int, set[int]] = {}
+    for event in gone:
+        gone_at.setdefault(event.at, set()).add(event.number)
     kept: list[int] = []
     layer: Layer = {root: kept}
     for at, entry in enumerate(history):
-        numbers = {event.number for event in gone if event.at == at}
+        numbers = gone_at.get(at, set())
         if numbers and type(entry) is chat.AssistantMessage:
             calls = [n for n in range(len(entry.tool_calls or ())) if n not in numbers]
             layer[f"{root}/{at}/tool_calls"] = calls

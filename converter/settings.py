@@ -11,12 +11,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
-import msgspec
 from msgspec import Raw
 
 from converter.options import Options
 from converter.outcome import Account
-from converter.reading import Members, escape, kind, members_of, says_nothing, text_of
+from converter.reading import Members, elements_of, escape, kind, members_of, says_nothing, text_of
 
 TRUE: Final = Raw(b"true")
 FALSE: Final = Raw(b"false")
@@ -205,23 +204,45 @@ def obfuscation(source: str, raw: Raw, draft: Draft) -> dict[str, Any]:
     """The one stream option that both sides know; usage is asked for here and always told there."""
     members = object_members(source, raw, draft)
     leave(members, ("include_obfuscation", "include_usage"), f"/{source}", draft)
-    return {key: members[key] for key in ("include_obfuscation",) if key in members}
+    asked = members.get("include_obfuscation")
+    if asked is None or kind(asked) == "a boolean":
+        return {} if asked is None else {"include_obfuscation": asked}
+    draft.drop(f"/{source}/include_obfuscation", f"{kind(asked)}, expected a boolean")
+    return {}
 
 
-FORMAT_FIELDS: Final = ("name", "description", "schema", "strict")
+FORMAT_FIELDS: Final = {"name": "a string", "description": "a string", "schema": "an object", "strict": "a boolean"}
 
 
 def format_fields(members: Members, path: str, draft: Draft) -> dict[str, Any]:
-    """The fields of a JSON Schema format, which both sides know."""
+    """The fields of a JSON Schema format, which both sides know; one of the wrong type is left out."""
     leave(members, FORMAT_FIELDS, path, draft)
-    return {key: members[key] for key in FORMAT_FIELDS if key in members and kind(members[key]) != "null"}
+    kept = {}
+    for name, expected in FORMAT_FIELDS.items():
+        raw = members.get(name)
+        if raw is None or kind(raw) == "null":
+            continue
+        if kind(raw) == expected:
+            kept[name] = raw
+        else:
+            draft.drop(f"{path}/{name}", f"{kind(raw)}, expected {expected}")
+    return kept
 
 
 def names_of(tool_choice: Raw) -> frozenset[str] | None:
     """The tools that a `tool_choice` of either envelope allows, or None where it allows all."""
-    value = msgspec.json.decode(tool_choice)
-    if not isinstance(value, dict) or value.get("type") != "allowed_tools":
+    members = members_of(tool_choice) if kind(tool_choice) == "an object" else {}
+    if text_of(members.get("type")) != "allowed_tools":
         return None
-    tools = value.get("tools") or (value.get("allowed_tools") or {}).get("tools") or []
-    names = (tool.get("name") or (tool.get("function") or {}).get("name") for tool in tools if isinstance(tool, dict))
-    return frozenset(name for name in names if isinstance(name, str))
+    inner = members.get("allowed_tools")
+    tools = (members_of(inner) if inner is not None and kind(inner) == "an object" else members).get("tools")
+    if tools is None or kind(tools) != "an array":
+        return None
+    named = (members_of(tool) for tool in elements_of(tools) if kind(tool) == "an object")
+    return frozenset(name for tool in named if (name := _tool_name(tool)) is not None)
+
+
+def _tool_name(tool: Members) -> str | None:
+    function = tool.get("function")
+    inner = members_of(function) if function is not None and kind(function) == "an object" else {}
+    return text_of(tool.get("name")) or text_of(inner.get("name"))

@@ -16,6 +16,7 @@ from converter.settings import (
     CHOICES,
     FALSE,
     LOGPROBS,
+    TOOL_NAME,
     TRUE,
     VERBOSITIES,
     Draft,
@@ -104,25 +105,33 @@ def _asked_logprobs(source: str, raw: Raw, draft: Draft) -> None:
 def _chat_choice(source: str, raw: Raw, draft: Draft) -> None:
     if text_of(raw) in CHOICES:
         draft.fields[source] = raw
-    elif kind(raw) == "an object" and (converted := _chat_chosen(members_of(raw))) is not None:
+    elif kind(raw) == "an object" and (converted := _chosen(members_of(raw), f"/{source}", draft)) is not None:
         draft.fields[source] = converted
     else:
         draft.drop(f"/{source}")
 
 
-def _chat_chosen(members: Members) -> Any:
+def _chosen(members: Members, path: str, draft: Draft) -> Any:
     name = text_of(members.get("type"))
     if name in ("function", "custom"):
+        leave(members, ("type", "name"), path, draft)
         chosen = text_of(members.get("name"))
-        return {"type": name, name: {"name": chosen}} if chosen else None
-    if name == "allowed_tools" and kind(members.get("tools", FALSE)) == "an array":
-        tools = [_chat_chosen(members_of(tool)) for tool in elements_of(members["tools"]) if kind(tool) == "an object"]
-        mode = text_of(members.get("mode")) or "auto"
-        if tools and None not in tools and mode in ("auto", "required"):
-            return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
-        if mode == "none":
-            return None
-    return None
+        return {"type": name, name: {"name": chosen}} if chosen and TOOL_NAME.fullmatch(chosen) else None
+    return _allowed(members, path, draft) if name == "allowed_tools" else None
+
+
+def _allowed(members: Members, path: str, draft: Draft) -> Any:
+    leave(members, ("type", "tools", "mode"), path, draft)
+    if kind(members.get("tools", FALSE)) != "an array":
+        return None
+    tools = [
+        _chosen(members_of(tool), f"{path}/tools/{number}", draft) if kind(tool) == "an object" else None
+        for number, tool in enumerate(elements_of(members["tools"]))
+    ]
+    mode = text_of(members.get("mode")) or "auto"
+    if not tools or None in tools or mode not in ("auto", "required"):
+        return None
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
 
 def _streaming(source: str, raw: Raw, draft: Draft) -> None:

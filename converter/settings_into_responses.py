@@ -106,31 +106,43 @@ def _choice(source: str, raw: Raw, draft: Draft) -> None:
     elif text == "any":
         draft.fields["tool_choice"] = "required"
         draft.account.notice("odd", f"/{source}", "tool_choice any, read as required")
-    elif kind(raw) == "an object" and (converted := _chosen(members_of(raw), draft)) is not None:
+    elif kind(raw) == "an object" and (converted := _chosen(members_of(raw), f"/{source}", draft)) is not None:
         draft.fields["tool_choice"] = converted
     else:
         draft.drop(f"/{source}")
 
 
-def _chosen(members: Members, draft: Draft) -> dict[str, Any] | None:
+def _chosen(members: Members, path: str, draft: Draft) -> dict[str, Any] | None:
     name = text_of(members.get("type"))
     inner = members.get(name or "")
-    if inner is None or kind(inner) != "an object":
+    if name is None or inner is None or kind(inner) != "an object":
         return None
     body = members_of(inner)
+    leave(members, ("type", name), path, draft)
     if name == "function" or (name == "custom" and draft.openai):
+        leave(body, ("name",), f"{path}/{name}", draft)
         chosen = text_of(body.get("name"))
         return {"type": name, "name": chosen} if chosen and TOOL_NAME.fullmatch(chosen) else None
-    if name == "allowed_tools" and kind(body.get("tools", FALSE)) == "an array":
-        tools = [_chosen(members_of(tool), draft) for tool in elements_of(body["tools"]) if kind(tool) == "an object"]
-        mode = text_of(body.get("mode")) or "auto"
-        if tools and None not in tools and len(tools) <= 128 and mode in CHOICES:
-            return {"type": "allowed_tools", "tools": tools, "mode": mode}
-    return None
+    return _allowed(body, f"{path}/{name}", draft) if name == "allowed_tools" else None
+
+
+def _allowed(body: Members, path: str, draft: Draft) -> dict[str, Any] | None:
+    leave(body, ("tools", "mode"), path, draft)
+    if kind(body.get("tools", FALSE)) != "an array":
+        return None
+    tools = [
+        _chosen(members_of(tool), f"{path}/tools/{number}", draft) if kind(tool) == "an object" else None
+        for number, tool in enumerate(elements_of(body["tools"]))
+    ]
+    mode = text_of(body.get("mode")) or "auto"
+    if not tools or None in tools or len(tools) > 128 or mode not in CHOICES:
+        return None
+    return {"type": "allowed_tools", "tools": tools, "mode": mode}
 
 
 def _legacy_choice(source: str, raw: Raw, draft: Draft) -> None:
     if kind(raw) == "an object" and (name := text_of(members_of(raw).get("name"))) and TOOL_NAME.fullmatch(name):
+        leave(members_of(raw), ("name",), f"/{source}", draft)
         draft.fields["tool_choice"] = {"type": "function", "name": name}
     elif text_of(raw) in CHOICES:
         draft.fields["tool_choice"] = raw

@@ -23,6 +23,7 @@ from converter.options import Options
 from converter.outcome import Account, Reason, Refused
 from converter.reading import Members, elements_of, encode, escape, kind, members_of, says_nothing, text_of
 from converter.sources import SOURCES, UNREADABLE, Source, Unreadable, object_of
+from converter.text import utf8
 
 
 class Body(Struct):
@@ -127,6 +128,8 @@ def _held(raw: Raw, base: str, account: Account, lone: bool = False) -> tuple[Bo
 def _body(text: bytes, base: str, account: Account, lone: bool = False) -> Body:
     """The body that a text is. A ``lone`` message stands for a list of one."""
     try:
+        if not text.isascii():
+            utf8(text)
         if streams.is_stream(text):
             return _folded(text, base, account)
         if not _is_json(text):

@@ -8,7 +8,6 @@ both ways lead to the same bytes is a test.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -32,8 +31,7 @@ ROLES: Final[dict[type, Any]] = {
     plain.UserMessage: "user",
 }
 
-_fit: Final = re.compile(rf"(?:{ids.PLAIN.pattern}\n?)*").fullmatch
-"""Whether an item's id can be made of each of these call ids as it stands, one a line."""
+_fits: Final = ids.PLAIN.fullmatch
 
 
 def items_of(messages: list[Any], schemas: Schemas) -> list[Any] | None:
@@ -63,7 +61,7 @@ def items_of(messages: list[Any], schemas: Schemas) -> list[Any] | None:
                     schema = schemas[name]
                     if schema.known.get(arguments) is not OK and not _passes(schema, arguments):
                         return None
-                    if arguments[0] != "{" or call_id in asked:
+                    if arguments[0] != "{" or call_id in asked or not _fits(call_id):
                         return None
                     asked.add(call_id)
                     opened.add(call_id)
@@ -72,7 +70,7 @@ def items_of(messages: list[Any], schemas: Schemas) -> list[Any] | None:
                 add(Message(ROLES[cls], message.content))
     except KeyError:
         return None  # a call to a tool without a schema, or an output that answers no open call
-    return None if opened or not _fit("\n".join(asked)) else items
+    return None if opened else items
 
 
 def _passes(schema: Any, arguments: str) -> bool:

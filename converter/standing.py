@@ -37,7 +37,10 @@ def written(conversion: Conversion, kind: Kind, body: Any, passage: Passage) -> 
 def _leave_out(kind: Kind, body: Any, passage: Passage) -> None:
     """The outputs of calls that were left out go with them."""
     root, history = HISTORY[kind.name](body)
-    kept = [at for at, entry in enumerate(history) if _id_of_output(entry) not in passage.left_out]
+    called = {call.id for entry in history for call in getattr(entry, "tool_calls", None) or ()}
+    called |= {entry.call_id for entry in history if isinstance(entry, responses.FunctionCall)}
+    gone = passage.left_out - called
+    kept = [at for at, entry in enumerate(history) if _id_of_output(entry) not in gone]
     for at in sorted(set(range(len(history))) - set(kept)):
         passage.account.notice("allowed", f"{root}/{at}", "the output of a call that was left out")
     history[:] = [history[at] for at in kept]
@@ -51,9 +54,11 @@ def _id_of_output(entry: Any) -> str | None:
 
 def check(conversion: Conversion, body: Any, passage: Passage) -> None:
     """The gate over a body of either envelope as it stands."""
-    schemas = tools.schemas_of(getattr(body, "tools", UNSET))
+    schemas = tools.every(
+        tools.schemas_of(getattr(body, "tools", UNSET)), tools.schemas_of(getattr(body, "functions", UNSET))
+    )
     if passage.beside is not None:
-        passage.beside.schemas = schemas = {**schemas, **passage.beside.schemas}
+        passage.beside.schemas = schemas = tools.every(schemas, passage.beside.schemas)
     _CHECK[type(body)](conversion, body, {**schemas, **conversion.given}, passage.account)
 
 

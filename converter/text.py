@@ -141,6 +141,10 @@ class Shield:
         """The written text with the escapes in their place again."""
         return re.sub(re.escape(self.mark) + rb"([0-9a-fA-F]{4})", rb"\\u\1", text)
 
+    def spelled(self, words: str) -> str:
+        """A pointer or a sentence with the escapes in the place of the stand-ins."""
+        return re.sub(re.escape(self.mark.decode()) + "([0-9a-fA-F]{4})", r"\\u\1", words)
+
     def paths(self) -> list[str]:
         """Where the surrogates stand."""
         return list(_holding(msgspec.json.decode(self.text), self.mark.decode(), ""))

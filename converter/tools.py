@@ -52,15 +52,21 @@ class Tools(Struct, frozen=True):
 def joined(first: Tools, second: Tools) -> Tools:
     """Both arrays of a record that has ``tools`` and the legacy ``functions``."""
     both = [bytes(one.written)[1:-1] for one in (first, second) if one.written is not UNSET]
-    schemas = dict(first.schemas)
-    for name, schema in second.schemas.items():
-        _add(schemas, name, schema)
+    schemas = every(first.schemas, second.schemas)
     return Tools(
         Raw(b"[" + b",".join(both) + b"]") if both else UNSET,
         schemas,
         [*first.notices, *second.notices],
         [*first.reasons, *second.reasons],
     )
+
+
+def every(first: Schemas, second: Schemas) -> Schemas:
+    """The schemas of both: where both have a name, a call must satisfy both."""
+    schemas = dict(first)
+    for name, schema in second.items():
+        _add(schemas, name, schema)
+    return schemas
 
 
 class Toolbox:
@@ -149,7 +155,8 @@ def schemas_of(raw: Raw | UnsetType) -> Schemas:
         members = members_of(element) if kind(element) == "an object" else {}
         body = members.get("function")
         if body is not None and kind(body) == "an object":
-            members = members_of(body)
+            inner = members_of(body)
+            _remember(schemas, text_of(inner.get("name")), inner.get("parameters", UNSET))
         _remember(schemas, text_of(members.get("name")), members.get("parameters", UNSET))
     return schemas
 

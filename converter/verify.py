@@ -50,9 +50,8 @@ def hold(kind: Kind, text: bytes, written: bytes, account: Account, options: Opt
             account.refuse("verify", "", "the calls that would be written are not those of the source")
         return
     lost = [path[len(account.base) :] for code in ("dropped", "echo") for path in account.found.get(code, {})]
-    keep = options.reasoning != "drop"
-    wanted = normal(pruned(source, lost), keep_reasoning=keep)
+    wanted = normal(pruned(source, lost))
     answer = kind.name in ("completion", "response")
-    found = apart(wanted, normal(result, keep_reasoning=keep), answer=answer)
+    found = apart(wanted, normal(result), answer=answer)
     if found is not None:
         account.refuse("verify", found, "what would be written does not lead back to this value of the source")

@@ -427,7 +427,7 @@ ROWS = [
         C,
         KNOWN,
         [USER_ITEM, function_call(namespace="n")],
-        "unsupported_item at /1/namespace: a call with a namespace: it changes which tool was called, and Chat "
+        "unsupported_item at /1: a call with a namespace: it changes which tool was called, and Chat "
         "has no place for it",
     ),
     (

@@ -1,0 +1,180 @@
+"""What a log may hold that nobody would write on purpose: it is refused or named, and costs nothing but itself."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converter import Options, Refused, convert_lines, to_chat, to_responses
+from converter.convert import Session
+
+USER = {"role": "user", "content": "x"}
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+
+
+def asks(call_id="c", name="f", arguments="{}"):
+    function = {"name": name, "arguments": arguments}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+    }
+
+
+def tells(call_id="c", **more):
+    return {"role": "tool", "tool_call_id": call_id, "content": "y", **more}
+
+
+def codes(convert, record, **options):
+    with pytest.raises(Refused) as refused:
+        convert(record, Options(**options))
+    return [reason.code for reason in refused.value.reasons]
+
+
+# ---------------------------------------------------------------- the shortcut and the rooms
+
+
+@given(st.text(min_size=1, max_size=80), st.sampled_from(["", "/:", "é"]))
+def test_any_call_id_takes_the_shortcut_and_the_rooms_to_the_same(call_id, tail):
+    record = json.dumps({"messages": [USER, asks(call_id + tail), tells(call_id + tail)], "tools": TOOLS}).encode()
+    short, rooms = Session("to-responses", Options()), Session("to-responses", Options())
+    rooms.passing = -1
+    assert short.outcome(1, record) == rooms.outcome(1, record)
+
+
+@pytest.mark.parametrize("call_id", ["call_" + "a" * 40 + ":0", "a" * 65, "a" * 64, "-" * 56 + " "])
+def test_a_call_id_costs_no_time_and_keeps_its_limit(call_id):
+    record = {"messages": [USER, asks(call_id), tells(call_id)], "tools": TOOLS}
+    if len(call_id) > 64:
+        assert codes(to_responses, record) == ["limit"]
+    else:
+        item = to_responses(record).body["input"][1]
+        assert item["call_id"] == call_id
+        assert len(item["id"]) <= 64
+
+
+def test_a_text_over_the_limit_is_no_shortcut():
+    assert codes(to_responses, {"messages": [{"role": "user", "content": "a" * 10_485_761}]}) == ["limit"]
+
+
+# ---------------------------------------------------------------- lone surrogates
+
+
+@pytest.mark.parametrize(("field", "code"), [("arguments", "arguments_parse"), ("name", "limit"), ("call_id", "limit")])
+def test_a_call_with_a_lone_surrogate_is_judged_by_what_it_holds(field, code):
+    values = {"call_id": "c", "name": "f", "arguments": '{"a":"b"}', field: '{"a":"\ud800"}'}
+    record = [USER, asks(**values), tells(values["call_id"])]
+    pattern = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-z0-9-]*$"}}}
+    assert code in codes(to_responses, record, tools={"f": pattern})
+
+
+def test_an_escaped_surrogate_inside_arguments_is_the_models_own_text():
+    record = [USER, asks(arguments='{"a":"\\ud800"}'), tells()]
+    assert to_responses(record).body[1]["arguments"] == '{"a":"\\ud800"}'
+
+
+def test_pointers_spell_a_surrogate_as_its_escape():
+    notices = to_responses({"messages": [{**USER, "content": "\udca7"}], "\ud800k": 1}).notices
+    assert {notice.code: notice.paths for notice in notices} == {
+        "dropped": ["/\\ud800k"],
+        "odd": ["/messages/0/content"],
+    }
+
+
+# ---------------------------------------------------------------- junk where structure should be
+
+
+@pytest.mark.parametrize("tools", [5, "x", [{"function": "x"}], [None], [[]], [{"type": "function", "name": 1}]])
+@pytest.mark.parametrize("inner", [True, False])
+def test_junk_in_allowed_tools(tools, inner):
+    choice = {"type": "allowed_tools", **({"allowed_tools": {"tools": tools}} if inner else {"tools": tools})}
+    assert to_responses({"messages": [USER], "tools": TOOLS, "tool_choice": choice}).notices[0].code == "dropped"
+    flat = [{"type": "function", "name": "f", "parameters": {}}]
+    assert to_chat({"input": "x", "tools": flat, "tool_choice": choice}).notices[0].code == "dropped"
+
+
+@pytest.mark.parametrize("logprobs", ["abc", [1], [{"token": "a"}], {"a": 1}, 7])
+def test_log_probabilities_that_are_none(logprobs):
+    part = {"type": "output_text", "text": "a", "annotations": [], "logprobs": logprobs}
+    message = {"type": "message", "id": "m", "status": "completed", "role": "assistant", "content": [part, part]}
+    response = {"object": "response", "id": "r", "model": "m", "created_at": 1, "status": "completed"}
+    result = to_chat({**response, "output": [message]})
+    assert result.body["choices"][0]["logprobs"] is None
+    assert {"dropped", "joined"} == {notice.code for notice in result.notices}
+
+
+@pytest.mark.parametrize("field", ["schema", "name", "description", "strict"])
+def test_a_format_of_the_wrong_type_is_left_out(field):
+    form = {"name": "a", "schema": {"type": "object"}, field: 5}
+    result = to_responses({"messages": [USER], "response_format": {"type": "json_schema", "json_schema": form}})
+    assert field not in result.body["text"]["format"]
+    assert result.notices[0].paths == [f"/response_format/json_schema/{field}"]
+
+
+def test_what_a_tool_choice_says_beside_the_name_is_named():
+    choice = {"type": "function", "function": {"name": "f", "a": 1}, "b": 2}
+    [notice] = to_responses({"messages": [USER], "tools": TOOLS, "tool_choice": choice}).notices
+    assert sorted(notice.paths) == ["/tool_choice/b", "/tool_choice/function/a"]
+
+
+# ---------------------------------------------------------------- gate and pairing
+
+
+def test_a_response_cut_in_its_last_call_is_not_completed():
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "status": "completed"}
+    response = {
+        "object": "response",
+        "id": "r",
+        "model": "m",
+        "created_at": 1,
+        "status": "incomplete",
+        "output": [call],
+    }
+    assert codes(to_chat, {**response, "incomplete_details": {"reason": "max_output_tokens"}}) == ["status"]
+
+
+def test_what_goes_with_an_item_that_is_left_out_is_its_own():
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "status": "completed"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "for f"}
+    items = [{"type": "openai:x", "call_id": "c"}, call, output]
+    assert to_responses(items, Options(allow={"namespaced"})).body == [call, output]
+
+
+def test_legacy_functions_of_a_standing_record_judge_its_calls():
+    functions = [{"name": "f", "parameters": {"type": "object", "required": ["a"]}}]
+    call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    assert codes(to_chat, {"messages": [USER, call], "functions": functions}) == ["arguments_schema"]
+
+
+@pytest.mark.parametrize("repair", ["drop-orphans", "rename-call-ids"])
+def test_choices_are_no_turns(repair):
+    choices = [
+        {"index": 0, "finish_reason": "tool_calls", "message": asks()},
+        {"index": 1, "finish_reason": "stop", "message": {"role": "assistant", "content": "x"}},
+    ]
+    record = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": choices}
+    result = to_responses(record, Options(repair={repair}, choice=0))
+    assert [item["call_id"] for item in result.body["output"]] == ["c"]
+
+
+def test_halves_of_a_pair_stand_apart():
+    with pytest.raises(ValueError, match="overlap"):
+        to_responses({"x": {"messages": [USER]}}, Options(request_at="/x", response_at="/x/y"))
+
+
+# ---------------------------------------------------------------- a fault of ours
+
+
+def test_a_fault_of_the_converter_costs_one_record(monkeypatch):
+    def fails(self, record):
+        if b"bad" in record:
+            raise ZeroDivisionError
+        return record, []
+
+    monkeypatch.setattr(Session, "convert", fails)
+    good, bad = convert_lines([b'"good"', b'"bad"'], "to-responses")
+    assert good.json == b'"good"'
+    assert [str(reason) for reason in bad.reasons] == [
+        "verify at the top: the converter failed on this record; please report what shape it has (ZeroDivisionError)"
+    ]
