@@ -10,7 +10,21 @@ import json
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import CHAT_RECORDS, RESPONSES_RECORDS, VALUES, WORDS, Number, dumps, lossy, plain, with_unknown_fields
+from strategies import (
+    CHAT_RECORDS,
+    RESPONSES_RECORDS,
+    VALUES,
+    WORDS,
+    Number,
+    chat_requests,
+    completions,
+    dumps,
+    lossy,
+    plain,
+    resources,
+    responses_requests,
+    with_unknown_fields,
+)
 
 from converter import Converted, Options, Refused, Rejected, convert_lines, to_chat, to_responses
 from converter.convert import Session
@@ -395,3 +409,31 @@ def test_cut_records(convert, records, back, data):
     assert isinstance(outcome, Rejected)
     assert outcome.reasons[0].code in ("invalid_json", "invalid_utf8")
     assert outcome.text.strip() == cut.strip()
+
+
+# ---------------------------------------------------------------- pairs
+
+PAIRS = [
+    (to_responses, to_chat, chat_requests(), completions()),
+    (to_chat, to_responses, responses_requests(), resources()),
+]
+
+
+@pytest.mark.parametrize(("convert", "back", "requests", "answers"), PAIRS, ids=["to-responses", "to-chat"])
+@given(data=st.data())
+def test_a_pair_goes_there_and_back_as_its_halves_do(convert, back, requests, answers, data):
+    record = {"request": data.draw(requests), "time": 1.50, "response": data.draw(answers)}
+    [there] = convert_lines([dumps(record)], VERB[convert])
+    if isinstance(there, Rejected):
+        # The request's schemas judge the answer's calls, which were drawn without them.
+        assert {reason.code for reason in there.reasons} <= {"arguments_schema", "invalid_tool_schema"}
+        return
+    assume(not codes(there) & LOSSY and "filled" not in codes(there))
+    again = back(there.json)
+    assume(not codes(again) & LOSSY)
+    normal = NORMAL[convert]
+    for half in ("request", "response"):
+        wanted, got = normal(spelled_all(dumps(record[half]))), normal(spelled_all(again.json)[half])
+        # An answer echoes its request: it may say more than was logged.
+        assert {key: got.get(key) for key in wanted} == wanted
+    assert again.body["time"] == 1.5
