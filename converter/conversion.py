@@ -11,6 +11,7 @@ from converter.entry import Entered
 from converter.kinds import Envelope
 from converter.options import Options, Verb
 from converter.outcome import Account
+from converter.text import utf8
 from converter.tools import Schemas, Tools
 
 _SETTINGS: Final = {"to-responses": settings_into_responses.request, "to-chat": settings_into_chat.request}
@@ -61,6 +62,7 @@ class Conversion:
         key = plain.settings_key(body)
         found = self.remembered.get(key)
         if found is None or found.tools is not made:
+            utf8(key)
             said = Account()
             found = Settings(made, self.converted(plain.settings_of(body), made, said, self.options), said)
             if len(self.remembered) >= REMEMBERED:

@@ -74,8 +74,6 @@ class Session:
         record = record.strip(text.BLANK)
         if record[:3] == text.BOM:
             record = record.removeprefix(text.BOM).strip(text.BLANK)
-        if not record.isascii():
-            text.utf8(record)
         account, self.blank = self.blank, None
         if account is None:
             account = Account(self.options.allow)
@@ -97,6 +95,7 @@ class Session:
 
     def _shielded(self, record: bytes, account: Account, error: Exception) -> bytes:
         """A record that msgspec does not decode: it holds lone surrogates, or it is no JSON."""
+        text.utf8(record)
         shield = text.shield(record)
         if shield is None:
             raise Refused([text.fault(record, error)]) from None
@@ -114,11 +113,13 @@ class Session:
         return written
 
     def _record(self, record: bytes, account: Account) -> bytes:
-        if self.guessing:
-            if self.passing == 0 and len(record) <= TEXT_LIMIT and (value := self._short(record, account)) is not None:
-                return self._written(self.guess, value, record, account)
-            if (entered := self._guessed(record)) is not None:
-                return self._mapped(self.guess, entered, Passage(record, account, None, entered))
+        tried = self.guessing and self.passing == 0 and len(record) <= TEXT_LIMIT
+        if tried and (value := self._short(record, account)) is not None:
+            return self._written(self.guess, value, record, account)
+        # Decoders look at texts alone; what is only passed on they let through as it is.
+        text.utf8(record)
+        if self.guessing and (entered := self._guessed(record)) is not None:
+            return self._mapped(self.guess, entered, Passage(record, account, None, entered))
         opened = open_record(record, self.options, account)
         beside = Beside() if opened.pair else None
         written = []
@@ -143,7 +144,7 @@ class Session:
         decode, convert = self.shortcut
         try:
             value = convert(self.conversion, decode(record), account)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, Refused):
             value = None
         if value is None:
             account.clear()

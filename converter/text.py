@@ -27,6 +27,8 @@ _NOT_JSON: Final = re.compile(rb"[\[,:]\s*(-?(?:NaN|Infinity|nan|inf))\b|^\s*(Na
 
 def utf8(text: bytes) -> None:
     """Refuse what is not UTF-8: decoders pass over it in values that are only passed on."""
+    if text.isascii():
+        return
     try:
         text.decode()
     except UnicodeDecodeError as error:

@@ -17,6 +17,7 @@ from converter.outcome import Account, Notice, Reason, Refused, Verdict
 from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy, without_nulls
 from converter.schemas import ToolSchema, strict_qualifies, tool_schema
 from converter.settings import BAD_NAME, TOOL_NAME
+from converter.text import utf8
 
 
 class EverySchema:
@@ -99,6 +100,7 @@ class Toolbox:
         if kind(raw) == "null":
             return self.none
         account = Account(self.options.allow)
+        utf8(bytes(raw))
         try:
             written, schemas = self.convert(raw, f"/{name}", account, self.options)
         except Refused:

@@ -178,3 +178,23 @@ def test_a_fault_of_the_converter_costs_one_record(monkeypatch):
     assert [str(reason) for reason in bad.reasons] == [
         "verify at the top: the converter failed on this record; please report what shape it has (ZeroDivisionError)"
     ]
+
+
+# ---------------------------------------------------------------- bytes that are no text
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b'{"messages":[{"role":"user","content":"\xff"}]}',
+        b'{"messages":[{"role":"user","content":"x"}],"model":"\xff"}',
+        b'{"messages":[{"role":"user","content":"x"}],"metadata":{"a":"\xff"}}',
+        b'{"messages":[{"role":"user","content":"x"}],"seed":"\xff"}',
+        b'{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"\xff"}}]}',
+    ],
+)
+def test_no_byte_that_is_no_text_is_passed_on(record):
+    place = record.index(b"\xff")
+    for convert in (to_responses, to_chat):
+        with pytest.raises(Refused, match=f"invalid_utf8 at the top: byte {place} is not UTF-8"):
+            convert(record)
