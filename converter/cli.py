@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
@@ -23,16 +23,15 @@ from msgspec import Struct
 
 from converter.files import STANDARD, opened, renamed_into, written
 from converter.options import REPAIRS, Options
-from converter.outcome import ALLOWABLE, Converted, Reason, Rejected
-from converter.records import MAX_LINE_BYTES, Lines, records
+from converter.outcome import ALLOWABLE
+from converter.records import MAX_LINE_BYTES, records
 
 if TYPE_CHECKING:
     from converter.report import Ledger
+    from converter.shards import Crew
 
 WRITTEN, FAILED, REFUSED, INTERRUPTED, PIPE_CLOSED, TERMINATED = 0, 1, 3, 130, 141, 143
 """Exit statuses; click adds 2 for a command line that it does not understand."""
-
-Step = Callable[[int, bytes], Converted | Rejected]
 
 
 # ---------------------------------------------------------------- the run
@@ -49,6 +48,7 @@ class Job(Struct, frozen=True, kw_only=True):
     rejects: str | None = None
     notices: str | None = None
     report: str | None = None
+    jobs: int | None = None
     limit: int | None = None
     max_rejects: int | None = None
     max_line_bytes: int = MAX_LINE_BYTES
@@ -78,19 +78,10 @@ class Job(Struct, frozen=True, kw_only=True):
                 seen.add(place)
 
 
-MODULES: Final = {"to-responses": "converter.convert", "to-chat": "converter.convert", "check": "converter.check"}
-"""The room that does a command's work."""
-
-
-def prepare(command: str, options: Options) -> Any:
-    """The function from a record to its outcome. Raises `ValueError` where an option makes no sense."""
-    prepared = import_module(MODULES[command]).prepare
-    return prepared(options) if command == "check" else prepared(command, options)
-
-
-def run(job: Job, step: Any) -> int:
+def run(job: Job, options: Options, step: Any) -> int:
     """Do the job; the exit status. Raises `OSError` where it cannot be done."""
     from converter.report import Ledger, RefusalLimitError, Speaker
+    from converter.shards import Crew, Task, cores
 
     for name in job.inputs:
         if name != STANDARD and not os.access(name, os.R_OK):
@@ -103,13 +94,25 @@ def run(job: Job, step: Any) -> int:
         )
         speaker = Speaker(job.quiet, refusals=rejects is None)
         ledger = Ledger(speaker, rejects, notices, job.max_rejects)
+        task = Task(
+            command=job.command,
+            options=options,
+            max_line_bytes=job.max_line_bytes,
+            data=not job.dry_run,
+            rejects=rejects is not None,
+            notices=notices is not None,
+            refusals=speaker.refusals,
+        )
+        # A limit counts records over the whole run, which no worker sees.
+        jobs = 1 if job.limit is not None else job.jobs or cores()
+        crew = stack.enter_context(Crew(task, step, jobs))
         complete = True
         try:
             for output, names in job.batches():
                 if job.skip_existing and os.path.exists(output):
                     skipped += names
                 elif _left(job, ledger) != 0:
-                    _batch(job, step, ledger, output, names)
+                    _batch(job, crew, ledger, output, names)
         except RefusalLimitError:
             complete = False
         report = ledger.report(job.command, time.monotonic() - began, complete, skipped)
@@ -119,7 +122,7 @@ def run(job: Job, step: Any) -> int:
     return REFUSED if report.refused else WRITTEN
 
 
-def _batch(job: Job, step: Any, ledger: Ledger, output: str, names: tuple[str, ...]) -> None:
+def _batch(job: Job, crew: Crew, ledger: Ledger, output: str, names: tuple[str, ...]) -> None:
     if job.out_dir and not job.dry_run:
         os.makedirs(os.path.dirname(output), exist_ok=True)
     with written(os.devnull if job.dry_run else output) as stream:
@@ -127,40 +130,24 @@ def _batch(job: Job, step: Any, ledger: Ledger, output: str, names: tuple[str, .
             left = _left(job, ledger)
             if left == 0:
                 break
-            with opened(name) as source:
-                lines = islice(records(source, job.form, job.max_line_bytes), left)
-                if job.command == "check":
-                    ledger.take(source, _outcomes(lines, _listing(step, stream), job.max_line_bytes), len)
-                else:
-                    ledger.take(source, _outcomes(lines, step, job.max_line_bytes), stream.write)
+            _input(job, crew, ledger, name, stream, left)
+
+
+def _input(job: Job, crew: Crew, ledger: Ledger, name: str, stream: BinaryIO, left: int | None) -> None:
+    """One input, by all workers where it can be cut, else here."""
+    from converter.shards import splits, take
+
+    form = splits(name, job.form, job.max_line_bytes) if crew.jobs > 1 else None
+    if form == "lines":
+        take(crew, ledger, name, stream)
+        return
+    with opened(name) as source:
+        lines = islice(records(source, form or job.form, job.max_line_bytes), left)
+        ledger.take(source, crew.task.outcomes(crew.step, lines, stream), crew.task.write(stream))
 
 
 def _left(job: Job, ledger: Ledger) -> int | None:
     return None if job.limit is None else job.limit - ledger.read
-
-
-def _outcomes(lines: Lines, step: Step, limit: int) -> Iterator[Converted | Rejected]:
-    for line, text in lines:
-        if text is None:
-            sentence = f"a line of more than {limit} bytes, skipped without being held (--max-line-bytes allows more)"
-            yield Rejected(line, [Reason("too_long", "", sentence)], b"")
-        else:
-            yield step(line, text)
-
-
-def _listing(check: Any, output: BinaryIO) -> Step:
-    """The gate alone: a line an item goes to the output, whatever the outcome of the record."""
-    from converter.report import printable
-
-    def step(line: int, text: bytes) -> Converted | Rejected:
-        rows, outcome = check(line, text)
-        for row in rows:
-            cells = (printable(str(getattr(row, name))) for name in row.__struct_fields__)
-            output.write("\t".join(cells).encode() + b"\n")
-        kept: Converted | Rejected = outcome
-        return kept
-
-    return step
 
 
 # ---------------------------------------------------------------- the ends of a run
@@ -168,6 +155,8 @@ def _listing(check: Any, output: BinaryIO) -> Step:
 
 def execute(job: Job, options: Options) -> NoReturn:
     """Run, and leave with the exit status: every way in which a run can break off ends here."""
+    from converter.shards import prepare
+
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that files written aside are deleted
     try:
         try:
@@ -175,7 +164,7 @@ def execute(job: Job, options: Options) -> NoReturn:
             step = prepare(job.command, options)
         except ValueError as fault:
             raise click.UsageError(str(fault)) from fault
-        sys.exit(run(job, step))
+        sys.exit(run(job, options, step))
     except BrokenPipeError:
         # The reader has enough. What is left in the buffer must not fail once more when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -291,6 +280,7 @@ run_options: Final = _together(
     file("--rejects", help="Keep refused records in FILE, with their reasons."),
     file("--notices", help="Write to FILE what a reader of the written records must know."),
     file("--report", help="Write the sums of the run to FILE, as JSON."),
+    count("--jobs", help="Use up to N processes for a large plain file of one record a line. Default: all processors."),
     count("--limit", help="Stop after N records."),
     flag("--fail-fast", help="Stop at the first refusal, and write no output."),
     index("--max-rejects", help="Stop when more than N records are refused, and write no output."),

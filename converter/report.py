@@ -97,20 +97,30 @@ class Sums(Struct, kw_only=True):
     repaired: dict[str, int] = field(default_factory=Counter)
     allowed: dict[str, int] = field(default_factory=Counter)
 
-    def notice(self, notice: Notice) -> None:
+    def notice(self, notice: Notice, distinct: int = DISTINCT) -> None:
         """Count one notice, and what it speaks of."""
         self.notices[notice.code] += 1
         if of := PARTS.get(notice.code):
             name, parts = of
             counts: dict[str, int] = getattr(self, name)
             for part in parts(notice):
-                counts[part if part in counts or len(counts) < DISTINCT else "…"] += 1
+                counts[part if part in counts or len(counts) < distinct else "…"] += 1
 
     def reject(self, reasons: list[Reason]) -> None:
         """Count one refused record."""
         self.refused += 1
-        for code in {reason.code for reason in reasons}:
+        for code in dict.fromkeys(reason.code for reason in reasons):
             self.reasons[code] += 1
+
+    def add(self, more: Sums) -> None:
+        """Count what a later part of the same input came to, which was counted without a bound on names."""
+        self.read += more.read
+        self.written += more.written
+        self.refused += more.refused
+        for name in ("reasons", "notices", *SEVERAL):
+            counts: dict[str, int] = getattr(self, name)
+            for part, count in getattr(more, name).items():
+                counts[part if part in counts or len(counts) < DISTINCT else "…"] += count
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -152,9 +162,9 @@ def _tools(notice: Notice) -> Iterable[str]:
     return (printable(name) for name in re.split("[,;] ", notice.detail) if name)
 
 
-def _among(names: Iterable[str]) -> Callable[[Notice], set[str]]:
+def _among(names: Iterable[str]) -> Callable[[Notice], Iterable[str]]:
     known = re.compile("|".join(names))
-    return lambda notice: set(known.findall(notice.detail))
+    return lambda notice: dict.fromkeys(known.findall(notice.detail))
 
 
 PARTS: Final[dict[str, tuple[str, Callable[[Notice], Iterable[str]]]]] = {
@@ -164,6 +174,8 @@ PARTS: Final[dict[str, tuple[str, Callable[[Notice], Iterable[str]]]]] = {
     "allowed": ("allowed", _among(rf"\b{code}(?=: )" for family in REASONS.values() for code in family)),
 }
 """For the notices that are counted in detail: the sum, and what one notice adds to it."""
+
+SEVERAL: Final = tuple(name for name, _ in PARTS.values())
 
 
 # ---------------------------------------------------------------- standard error
@@ -202,14 +214,20 @@ class Speaker:
         for count, outcome in enumerate(outcomes, 1):
             if not count & 63 and (now := time.monotonic()) - self.last > TICK:
                 self.last = now
-                self._progress(source, count, sums.refused)
+                self._progress(source.name, source.counted.count, source.size, source.began, count, sums.refused)
             yield outcome
 
-    def _progress(self, source: Source, count: int, refused: int) -> None:
-        read = source.counted.count / 1e6
-        share = f" of {source.size / 1e6:,.0f}" if source.size else ""
-        speed = read / (self.last - source.began)
-        line = f"{source.name}: {read:,.0f}{share} MB, {count:,} records, {refused:,} refused, {speed:,.1f} MB/s"
+    def tick(self, sums: Sums, read: int, size: int, began: float) -> None:
+        """A progress line now and then, for an input that is read in parts."""
+        if self.live and (now := time.monotonic()) - self.last > TICK:
+            self.last = now
+            self._progress(sums.source, read, size, began, sums.read, sums.refused)
+
+    def _progress(self, name: str, done: int, size: int | None, began: float, count: int, refused: int) -> None:
+        read = done / 1e6
+        share = f" of {size / 1e6:,.0f}" if size else ""
+        speed = read / (self.last - began)
+        line = f"{name}: {read:,.0f}{share} MB, {count:,} records, {refused:,} refused, {speed:,.1f} MB/s"
         self.stream.write(f"\r\x1b[K{printable(line)}")
         self.stream.flush()
 
@@ -219,6 +237,25 @@ class Speaker:
             self.say(f"… and {self.omitted:,} more refused (--rejects FILE keeps them all)")
         if not self.quiet:
             self.say(summary(report))
+
+
+class Listener(Speaker):
+    """Stands for standard error where a part of an input is read: keeps what may have to be said, counts the rest."""
+
+    def __init__(self, refusals: bool) -> None:
+        super().__init__(quiet=True, refusals=False)
+        self.refusals = refusals
+        self.kept: list[Rejected] = []
+
+    def refused(self, source: str, rejected: Rejected) -> None:
+        """Keep the first refusals: whatever was shown before, more than these are not."""
+        if not self.refusals:
+            return
+        if self.shown < SHOWN:
+            self.kept.append(Rejected(rejected.line, rejected.reasons[: SHOWN + 1], b""))
+            self.shown += len(rejected.reasons)
+        else:
+            self.omitted += bool(rejected.reasons)
 
 
 def summary(report: Report) -> str:
@@ -245,16 +282,34 @@ class RefusalLimitError(Exception):
     """More records were refused than the user bears: what is being written is given up."""
 
 
+class Part(Struct):
+    """What a part of an input gave: bytes for each output, sums, and refusals for standard error (see `Listener`)."""
+
+    data: Any
+    rejects: Any
+    notices: Any
+    sums: Sums
+    refusals: list[Rejected]
+    omitted: int
+
+
 class Ledger:
     """Takes the outcomes of each input: data to the output, rows to their files, sums to the report."""
 
     def __init__(
-        self, speaker: Speaker, rejects: BinaryIO | None, notices: BinaryIO | None, max_rejects: int | None
+        self,
+        speaker: Speaker,
+        rejects: BinaryIO | None,
+        notices: BinaryIO | None,
+        max_rejects: int | None,
+        *,
+        distinct: int = DISTINCT,
     ) -> None:
         self.speaker = speaker
         self.rejects = rejects
         self.notices = notices
         self.max_rejects = max_rejects
+        self.distinct = distinct
         self.files: list[Sums] = []
 
     @property
@@ -264,10 +319,19 @@ class Ledger:
 
     def take(self, source: Source, outcomes: Outcomes, write: Callable[[bytes], Any]) -> None:
         """One input, to its end. Raises `RefusalLimitError`."""
-        sums = Sums(source=source.name)
-        self.files.append(sums)
+        sums = self.begin(source.name)
         if self.speaker.live:
             outcomes = self.speaker.watch(outcomes, source, sums)
+        self.fill(sums, outcomes, write)
+
+    def begin(self, name: str) -> Sums:
+        """The sums of one more input."""
+        sums = Sums(source=name)
+        self.files.append(sums)
+        return sums
+
+    def fill(self, sums: Sums, outcomes: Outcomes, write: Callable[[bytes], Any]) -> None:
+        """Outcomes of the input that has these sums. Raises `RefusalLimitError`."""
         try:
             for outcome in outcomes:
                 if isinstance(outcome, Converted):
@@ -280,6 +344,22 @@ class Ledger:
                     self._refuse(outcome, sums)
         finally:
             sums.read = sums.written + sums.refused
+
+    def merge(self, sums: Sums, part: Part, write: Callable[[bytes], Any]) -> None:
+        """What the next part of the input with these sums gave; to be asked for first: `bears`."""
+        write(part.data)
+        if self.rejects:
+            self.rejects.write(part.rejects)
+        if self.notices:
+            self.notices.write(part.notices)
+        sums.add(part.sums)
+        for rejected in part.refusals:
+            self.speaker.refused(sums.source, rejected)
+        self.speaker.omitted += part.omitted
+
+    def bears(self, more: int) -> bool:
+        """Whether the run goes on with so many refusals more."""
+        return self.max_rejects is None or sum(each.refused for each in self.files) + more <= self.max_rejects
 
     def report(self, command: str, seconds: float, complete: bool, skipped: list[str]) -> Report:
         """The sums of all inputs."""
@@ -304,7 +384,7 @@ class Ledger:
 
     def _note(self, outcome: Converted, sums: Sums) -> None:
         for notice in outcome.notices:
-            sums.notice(notice)
+            sums.notice(notice, self.distinct)
             if self.notices:
                 self.notices.write(notice_row(sums.source, outcome.line, notice))
 
@@ -313,5 +393,5 @@ class Ledger:
         if self.rejects:
             self.rejects.write(reject_row(sums.source, outcome))
         self.speaker.refused(sums.source, outcome)
-        if self.max_rejects is not None and sum(each.refused for each in self.files) > self.max_rejects:
+        if not self.bears(0):
             raise RefusalLimitError

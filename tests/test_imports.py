@@ -29,6 +29,7 @@ FLOORS = (
     "repairs standing mapping folded shortcut",
     "verify convert __init__",
     "report published check",
+    "shards",
     "cli __main__",
 )
 ORDER = " ".join(FLOORS).split()
