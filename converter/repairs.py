@@ -113,34 +113,63 @@ def _give(event: Event, call_id: str, account: Account, repair: str) -> None:
 
 
 def _fill_call_ids(history: list[Any], root: str, account: Account) -> None:
-    """Calls and outputs without an id are paired by order, or by the output's name where it has one."""
-    waiting: list[Event] = []
+    """Calls and outputs without an id are paired turn by turn: by the output's name where it has one, else by order."""
+    turns: list[list[Event]] = []
     known: set[str] = set()
-    ordinal = 0
+    ordinal, last = 0, -2
     for event in _events(history, root):
         if event.call:
+            if event.at not in (last, last + 1):
+                turns.append([])  # something stands between: these calls are of a later turn
+            last = event.at
             if event.id:
                 known.add(event.id)
-            else:
-                waiting.append(event)
-        elif waiting and (not event.id or event.id not in known):
-            call = next((one for one in waiting if event.name and one.name == event.name), waiting[0])
-            waiting.remove(call)
-            call_id = event.id or ids.filled_call_id(call.name or "", ordinal)
+            turns[-1].append(event)
+        elif event.id in known:
+            _answered(turns, event.id)
+        elif (call := _asking(turns, event)) is not None:
+            call_id = call.id or event.id or ids.filled_call_id(call.name or "", ordinal)
             ordinal += 1
             known.add(call_id)
             for one in (call, event):
                 if not one.id:
                     _give(one, call_id, account, "fill-call-ids: paired by order")
-    for event in waiting:
+    for event in (event for turn in turns for event in turn if not event.id):
         _give(event, ids.filled_call_id(event.name or "", ordinal), account, "fill-call-ids: paired by order")
         ordinal += 1
+
+
+def _answered(turns: list[list[Event]], call_id: str) -> None:
+    """A call with this id waits no longer."""
+    for turn in reversed(turns):
+        for call in turn:
+            if call.id == call_id:
+                turn.remove(call)
+                return
+
+
+def _asking(turns: list[list[Event]], output: Event) -> Event | None:
+    """The call that an output answers: of the latest turn that still waits, the one of its name, else the first.
+
+    It is taken out of its turn. A call with an id of its own is answered by the output without one that bears its name.
+    """
+    for turn in reversed(turns):
+        named = [call for call in turn if output.name is not None and call.name == output.name]
+        found: Event | None = next((call for call in named if not call.id), None)
+        if found is None and not output.id:
+            found = next(iter(named), None)
+        if found is None and not named:
+            found = next((call for call in turn if not call.id), None)
+        if found is not None:
+            turn.remove(found)
+            return found
+    return None
 
 
 def _rename_call_ids(history: list[Any], root: str, account: Account) -> None:
     """A repeated or overlong id becomes a new one, on the call and on the output that answers it."""
     used: set[str] = set()
-    opened: dict[str, list[str]] = {}
+    opened: dict[str, list[tuple[str, str | None]]] = {}
     for event in _events(history, root):
         old = event.id
         if event.call:
@@ -149,9 +178,13 @@ def _rename_call_ids(history: list[Any], root: str, account: Account) -> None:
                 new = ids.renamed_call_id(old, len(used))
                 _give(event, new, account, "rename-call-ids: made unique and short")
             used.update((old, new))
-            opened.setdefault(old, []).append(new)
-        elif opened.get(old) and (new := opened[old].pop(0)) != old:
-            _give(event, new, account, "rename-call-ids: made unique and short")
+            opened.setdefault(old, []).append((new, event.name))
+        elif waiting := opened.get(old):
+            # Of calls that are open with one id, an output answers the one whose name it bears, else the first.
+            chosen = next((call for call in waiting if event.name is not None and call[1] == event.name), waiting[0])
+            waiting.remove(chosen)
+            if chosen[0] != old:
+                _give(event, chosen[0], account, "rename-call-ids: made unique and short")
 
 
 # ---------------------------------------------------------------- histories cut by a window

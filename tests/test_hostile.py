@@ -198,3 +198,46 @@ def test_no_byte_that_is_no_text_is_passed_on(record):
     for convert in (to_responses, to_chat):
         with pytest.raises(Refused, match=f"invalid_utf8 at the top: byte {place} is not UTF-8"):
             convert(record)
+
+
+# ---------------------------------------------------------------- repairs pair what belongs together
+
+
+def asks_for(*calls):
+    entries = [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}} for call_id, name in calls
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": entries}
+
+
+def answers(record, repair):
+    """For each output what it says, and the name of the call that it answers."""
+    body = to_responses(record, Options(repair={repair})).body
+    names = {item["call_id"]: item["name"] for item in body if item["type"] == "function_call"}
+    return [(item["output"], names[item["call_id"]]) for item in body if item["type"] == "function_call_output"]
+
+
+def test_rename_call_ids_goes_by_the_outputs_names():
+    record = [USER, asks_for(("c", "a"), ("c", "b")), tells(name="b", content="of b"), tells(name="a", content="of a")]
+    assert answers(record, "rename-call-ids") == [("of b", "b"), ("of a", "a")]
+
+
+def test_fill_call_ids_stays_within_a_turn():
+    record = [USER, asks_for(("", "a")), tells("", content="of a"), asks_for(("", "b")), tells("", content="of b")]
+    assert answers(record, "fill-call-ids") == [("of a", "a"), ("of b", "b")]
+    lost = [
+        {"type": "message", **USER},
+        {"type": "function_call", "name": "a", "arguments": "{}"},
+        {"type": "message", **USER},
+    ]
+    later = [
+        {"type": "function_call", "name": "b", "arguments": "{}"},
+        {"type": "function_call_output", "output": "of b"},
+    ]
+    made = to_chat([*lost, *later], Options(repair={"fill-call-ids", "drop-orphans"})).body
+    assert [call["function"]["name"] for message in made for call in message.get("tool_calls", [])] == ["b"]
+
+
+def test_fill_call_ids_goes_by_the_outputs_names():
+    record = [USER, asks_for(("", "a"), ("id2", "b")), tells("", name="b", content="of b"), tells("", content="of a")]
+    assert answers(record, "fill-call-ids") == [("of b", "b"), ("of a", "a")]
