@@ -37,6 +37,12 @@ def _set(members: Members, key: str, value: object) -> None:
     members[key] = Raw(encode(value))
 
 
+def _other_word(members: Members, word: str) -> None:
+    """Take out an ``object`` that is not this word; the envelope's own word is the log's and stays."""
+    if "object" in members and text_of(members["object"]) != word:
+        del members["object"]
+
+
 # ---------------------------------------------------------------- Chat Completions
 
 
@@ -194,7 +200,7 @@ def _choice(members: Members, path: str, reading: Reading) -> None:
 
 def _chat_answer(members: Members, path: str, reading: Reading) -> None:
     """Copilot leaves out ``object`` and ``created``; some gateways write another word there."""
-    members.pop("object", None)
+    _other_word(members, "chat.completion")
 
 
 def _unknown_role(name: str, members: Members, path: str, reading: Reading) -> None:
@@ -338,7 +344,7 @@ def _open_tool(members: Members, path: str, reading: Reading) -> None:
 
 
 def _response(members: Members, path: str, reading: Reading) -> None:
-    members.pop("object", None)
+    _other_word(members, "response")
 
 
 def _unknown_item(name: str, members: Members, path: str, reading: Reading) -> None:

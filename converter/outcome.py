@@ -209,9 +209,10 @@ class Account:
         return path
 
     def clear(self) -> None:
-        """Unsay all that was said."""
+        """Unsay all that was said: the record is read anew, from its beginning."""
         self.found.clear()
         self.reasons.clear()
+        self.base, self.layers = "", ()
 
     def respell(self, spelled: Callable[[str], str]) -> None:
         """Spell pointers and sentences anew: they hold stand-ins for what no text can hold."""

@@ -241,3 +241,14 @@ def test_fill_call_ids_stays_within_a_turn():
 def test_fill_call_ids_goes_by_the_outputs_names():
     record = [USER, asks_for(("", "a"), ("id2", "b")), tells("", name="b", content="of b"), tells("", content="of a")]
     assert answers(record, "fill-call-ids") == [("of b", "b"), ("of a", "a")]
+
+
+def test_a_standing_answer_that_is_mended_keeps_its_object():
+    """It is written anew where something is left out or repaired; what was not touched must come through."""
+    items = [{"type": "openai:x", "id": "x"}, {"type": "message", "role": "assistant", "content": "y"}]
+    answer = {"object": "response", "id": "r", "model": "m", "created_at": 1, "status": "completed", "output": items}
+    assert to_responses(answer, Options(allow={"namespaced"})).body == {**answer, "output": items[1:]}
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [call]}}
+    record = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    assert to_chat(record, Options(repair={"stringify-arguments"})).body["object"] == "chat.completion"
