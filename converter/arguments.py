@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
+from converter.memo import Memo
 from converter.outcome import Verdict
 
 DEEPEST: Final = 128
@@ -16,27 +17,6 @@ DEEPEST: Final = 128
 
 MEMO_CHARACTERS: Final = 250_000
 """How much arguments text one memo may hold before it starts afresh."""
-
-
-class Memo(dict[str, Verdict]):
-    """Verdicts by arguments text, bounded by characters."""
-
-    __slots__ = ("room",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.room = MEMO_CHARACTERS
-
-    def keep(self, text: str, verdict: Verdict) -> Verdict:
-        """Remember a verdict, unless its text is long, and give it back."""
-        size = len(text) + 64  # the entry itself
-        if size <= MEMO_CHARACTERS // 8:
-            if size > self.room:
-                self.clear()
-                self.room = MEMO_CHARACTERS
-            self.room -= size
-            self[text] = verdict
-        return verdict
 
 
 _KEY: Final = re.compile(r'"[ \t\n\r]*:')
@@ -66,22 +46,16 @@ def parse_fault(text: str) -> str:
     return ""
 
 
-def _count_keys(value: Any) -> int:
-    """How many keys stand in a value, level by level."""
-    keys = depth = 0
-    level = [value] if type(value) in (dict, list) else []
-    while level:
-        depth += 1
-        if depth > DEEPEST:
-            raise ValueError(f"arrays and objects stand in each other more than {DEEPEST} deep")
-        below: list[Any] = []
-        for item in level:
-            inside = item
-            if type(item) is dict:
-                keys += len(item)
-                inside = item.values()
-            below += [each for each in inside if type(each) is dict or type(each) is list]
-        level = below
+def _count_keys(value: Any, depth: int = 1) -> int:
+    """How many keys stand in a value, at any depth."""
+    if value.__class__ is not dict and value.__class__ is not list:
+        return 0
+    if depth > DEEPEST:
+        raise ValueError(f"arrays and objects stand in each other more than {DEEPEST} deep")
+    keys, inside = (len(value), value.values()) if value.__class__ is dict else (0, value)
+    for each in inside:
+        if each.__class__ is dict or each.__class__ is list:
+            keys += _count_keys(each, depth + 1)
     return keys
 
 
@@ -127,7 +101,7 @@ def _real(text: str) -> float | Decimal:
         return Decimal("-1e999999999999999999" if text[0] == "-" else "1e999999999999999999")
 
 
-_PARSED: Final = Memo()
+_PARSED: Final[Memo[str, Verdict]] = Memo(MEMO_CHARACTERS)
 
 
 def parse_verdict(arguments: str) -> Verdict:

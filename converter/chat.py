@@ -340,9 +340,13 @@ class Request(Base, kw_only=True):
     extra_body: Value | UnsetType = UNSET
 
 
+RARE_SETTINGS: Final = "seed"
+"""The first of the settings that few requests have."""
+
+
 def settings_of(body: Request) -> dict[str, Raw]:
     """The settings that a request has, as they stand."""
-    return present(body, "temperature", "seed")
+    return present(body, "temperature", RARE_SETTINGS)
 
 
 # ---------------------------------------------------------------- completions

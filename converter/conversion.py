@@ -6,11 +6,13 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
-from converter import gate, plain, responses, settings, settings_into_chat, settings_into_responses, tools
+from converter import chat, gate, outline, responses, settings, settings_into_chat, settings_into_responses, tools
 from converter.entry import Entered
 from converter.kinds import Envelope
+from converter.memo import Memo
 from converter.options import Options, Verb
 from converter.outcome import Account
+from converter.reading import kind, text_of
 from converter.text import utf8
 from converter.tools import Schemas, Tools
 
@@ -30,7 +32,7 @@ class Conversion:
         self.converted = _SETTINGS[verb]
         self.toolbox = tools.Toolbox(verb, options)
         self.given = self.toolbox.given
-        self.remembered: dict[bytes, Settings] = {}
+        self.remembered: Memo[bytes, Settings] = Memo(REMEMBERED)
         self.mark: str | None = None  # stands in a text for a lone surrogate, while such a record is converted
 
     def gate(self, schemas: Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
@@ -57,31 +59,57 @@ class Conversion:
         for reason in made.reasons:
             account.refuse(reason.code, reason.path, reason.message)
 
-    def settings(self, body: plain.Request | plain.ResponsesRequest, made: Tools, account: Account) -> Any:
-        """A target's request with the settings of a plain one: found again where the same bytes come again."""
-        key = plain.settings_key(body)
-        found = self.remembered.get(key)
-        if found is None or found.tools is not made:
-            utf8(key)
-            said = Account()
-            found = Settings(made, self.converted(plain.settings_of(body), made, said, self.options), said)
-            if len(self.remembered) >= REMEMBERED:
-                self.remembered.clear()
-            self.remembered[key] = found
-        if found.said.found or found.said.reasons:
-            account.join(found.said)
-        return found.template.__copy__()
+    def settings(self, body: Any) -> Settings:
+        """What the settings and tools of a request's outline become, found again where the same bytes come again."""
+        made = self.toolbox.of(body.tools)
+        key = made.mark + outline.key(body)
+        return self.remembered.get(key) or self.remembered.keep(key, self._settings(body, made, key), len(key) + 512)
+
+    def _settings(self, body: Any, made: Tools, key: bytes) -> Settings:
+        utf8(key)
+        said = Account(self.options.allow)
+        source = outline.settings(body)
+        instructions = source.pop("instructions", outline.NOTHING)
+        allowed = settings.names_of(source["tool_choice"]) if "tool_choice" in source else None
+        template: Any = self.converted(source, made, said, self.options)
+        template.tools = made.written
+        readable = instructions is outline.NOTHING or kind(instructions) in ("a string", "null")
+        lead = text_of(instructions) if readable and instructions is not outline.NOTHING else None
+        return Settings(
+            tools=made,
+            template=template,
+            lead=[] if lead is None else [chat.SystemMessage(lead)],
+            said=said,
+            spoken=bool(said.found or made.notices),
+            usable=readable and made.certain and allowed is None and not said.reasons and not made.reasons,
+        )
 
 
-class Settings(Struct, gc=False):
-    """What the settings of a request became: the target's request with nothing else in it, and what was said."""
+class Settings(Struct, gc=False, kw_only=True):
+    """What the settings and tools of a request became: the target's request, whose history is still to come.
 
-    tools: Any
+    ``usable``: nothing has to be asked of them for each record, no reason for a refusal, no list of allowed tools.
+    """
+
+    tools: Tools
     template: Any
+    lead: list[Any]
     said: Account
+    spoken: bool
+    usable: bool
+
+    def around(self, history: list[Any]) -> Any:
+        """A request with these settings around this history."""
+        request = self.template.__copy__()
+        if self.template.__class__ is chat.Request:
+            request.messages = [*self.lead, *history] if self.lead else history
+        else:
+            request.input = history
+        return request
 
 
-REMEMBERED: Final = 1024
+REMEMBERED: Final = 8 << 20
+"""How many bytes of settings, and of what they became, are remembered."""
 
 
 class Beside:

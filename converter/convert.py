@@ -16,18 +16,16 @@ import msgspec
 from converter import folded, repairs, standing, text, verify
 from converter.conversion import Beside, Conversion, Passage
 from converter.entry import Entered, enter
-from converter.gate import TEXT_LIMIT
 from converter.kinds import KINDS, Kind
 from converter.mapping import CONVERT
 from converter.options import Options, Verb
 from converter.outcome import LOSSES, Account, Converted, Notice, Reason, Refused, Rejected
 from converter.reading import encode
+from converter.recall import WAYS, Recall
 from converter.shapes import SHAPES, named_pair, open_record
-from converter.shortcut import SHORT
+from converter.text import BLANK, BOM
 
 OUR_FAULT: Final = "the converter failed on this record; please report what shape it has"
-PASSING: Final = 16
-"""For how many records the shortcut is not tried where one could not take it."""
 
 
 class Session:
@@ -55,7 +53,11 @@ class Session:
         if options.shape is not None and options.shape not in (known := {*KINDS, *SHAPES}):
             raise ValueError(f"shape does not know {options.shape}; it knows {', '.join(sorted(known))}")
         self.guessing = options.shape is None and not options.at and not named_pair(options)
-        self.passing = 0
+        self.recalls = {
+            name: Recall(self.conversion, name)
+            for name in WAYS
+            if KINDS[name].envelope != self.target and not options.repair
+        }
         self._expect(KINDS["chat-request" if verb == "to-responses" else "responses-request"])
 
     def outcome(self, line: int, record: bytes) -> Converted | Rejected:
@@ -71,27 +73,23 @@ class Session:
 
     def convert(self, record: bytes) -> tuple[bytes, list[Notice]]:
         """The bytes to write for one record, and the notices. Raises `Refused`."""
-        record = record.strip(text.BLANK)
-        if record[:3] == text.BOM:
-            record = record.removeprefix(text.BOM).strip(text.BLANK)
-        account, self.blank = self.blank, None
-        if account is None:
-            account = Account(self.options.allow)
+        record = record.strip(BLANK)
+        if record.startswith(BOM):
+            record = record.removeprefix(BOM).strip(BLANK)
+        account, self.blank = self.blank or Account(self.options.allow), None
         try:
             written = self._record(record, account)
         except (msgspec.DecodeError, RecursionError) as error:
             account.clear()
             written = self._shielded(record, account, error)
-        notices: list[Notice] = []
         if account.reasons:
             raise Refused(list(account.reasons))
-        if account.found:
-            notices = account.notices()
-        else:
-            self.blank = account  # nothing was said on it: it is as good as new
         if self.options.strict:
             self._strict(record, account)
-        return written, notices
+        if account.found:
+            return written, account.notices()
+        self.blank = account  # nothing was said on it: it is as good as new
+        return written, []
 
     def _shielded(self, record: bytes, account: Account, error: Exception) -> bytes:
         """A record that msgspec does not decode: it holds lone surrogates, or it is no JSON."""
@@ -99,22 +97,22 @@ class Session:
         shield = text.shield(record)
         if shield is None:
             raise Refused([text.fault(record, error)]) from None
-        passing, self.passing = self.passing, -1  # the shortcut does not ask for stand-ins
+        recalls, self.recalls, self.recall = self.recalls, {}, None  # a stand-in is another one in each record
         self.conversion.mark = shield.mark.decode()
         try:
             written = shield.restored(self._record(shield.text, account))
         except (msgspec.DecodeError, RecursionError) as inner:
             raise Refused([text.fault(shield.text, inner)]) from None
         finally:
-            self.passing, self.conversion.mark = passing, None
+            self.recalls, self.conversion.mark = recalls, None
+            self._expect(self.guess)
         for path in shield.paths():
             account.notice("odd", path, "a lone surrogate, kept as its escape")
         account.respell(shield.spelled)
         return written
 
     def _record(self, record: bytes, account: Account) -> bytes:
-        tried = self.guessing and self.passing == 0 and len(record) <= TEXT_LIMIT
-        if tried and (value := self._short(record, account)) is not None:
+        if self.recall is not None and (value := self.recall.convert(record, account)) is not None:
             return self._written(self.guess, value, record, account)
         # Decoders look at texts alone; what is only passed on they let through as it is.
         text.utf8(record)
@@ -127,6 +125,10 @@ class Session:
             if body.folded:
                 body.text = folded.completed(body.kind.name, body.text, account)
             account.base, account.layers = body.base, (body.shifts,) if body.shifts else ()
+            recall = self.recalls.get(body.kind.name) if beside is None else None
+            if recall is not None and (value := recall.convert(body.text, account)) is not None:
+                written.append(self._written(body.kind, value, body.text, account))
+                continue
             entered = enter(body.kind, body.text, account, self.options)
             if entered is not None:
                 written.append(self._mapped(body.kind, entered, Passage(body.text, account, beside, entered)))
@@ -136,25 +138,8 @@ class Session:
             self._expect(whole.kind)
         return b"" if account.reasons else opened.close(written)
 
-    def _short(self, record: bytes, account: Account) -> Any:
-        """What the record becomes if it is plain and there is nothing to say of it, or None.
-
-        Where it was not so, the next records are not even tried: a log's lines are much alike.
-        """
-        decode, convert = self.shortcut
-        try:
-            value = convert(self.conversion, decode(record), account)
-        except (msgspec.ValidationError, Refused):
-            value = None
-        if value is None:
-            account.clear()
-            self.passing = PASSING
-        return value
-
     def _guessed(self, record: bytes) -> Entered | None:
         """The record as the kind of body that the last one was, or None."""
-        if self.passing > 0:
-            self.passing -= 1
         try:
             body = self.guess.decode(record)
         except msgspec.ValidationError:
@@ -164,9 +149,7 @@ class Session:
     def _expect(self, kind: Kind) -> None:
         """Guess that the next record will be of this kind."""
         self.guess = kind
-        usable = kind.name in SHORT and kind.envelope != self.target and not self.options.repair
-        self.passing = 0 if usable else -1
-        self.shortcut = SHORT.get(kind.name, SHORT["chat-request"])
+        self.recall = self.recalls.get(kind.name) if self.guessing else None
 
     def _mapped(self, kind: Kind, entered: Entered, passage: Passage) -> bytes:
         body, account = entered.body, passage.account
@@ -232,7 +215,7 @@ def convert_lines(
     outcome = prepare(verb, options or Options())
     for number, line in enumerate(lines, 1):
         text_line = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
-        if record := text_line.strip(text.BLANK):
+        if record := text_line.strip(BLANK):
             yield outcome(number, record)
 
 

@@ -96,9 +96,7 @@ def _completion(conversion: Conversion, body: chat.Completion, passage: Passage)
 def _responses_request(conversion: Conversion, body: responses.Request, passage: Passage) -> chat.Request:
     account = passage.account
     made = conversion.tools(body, account)
-    source = responses.settings_of(body)
-    settings_into_chat.leans(source, account)
-    request = settings_into_chat.request(source, made, account, conversion.options)
+    request = settings_into_chat.request(responses.settings_of(body), made, account, conversion.options)
     turns = Turns(Context(account, conversion.options, "/input", passage.left_out))
     into_chat.conversation(body, turns.context, turns)
     request.messages, request.tools = turns.messages, made.written

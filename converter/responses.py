@@ -305,9 +305,13 @@ ELSEWHERE: Final = {
 """What a request may lean on without holding it."""
 
 
+RARE_SETTINGS: Final = "stream_options"
+"""The first of the settings that few requests have."""
+
+
 def settings_of(body: Request) -> dict[str, Raw]:
     """The settings that a request has, and what it leans on, as they stand."""
-    return present(body, "tool_choice", "stream_options")
+    return present(body, "tool_choice", RARE_SETTINGS)
 
 
 # ---------------------------------------------------------------- responses

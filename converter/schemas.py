@@ -16,8 +16,9 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Final, NoReturn
 
-from converter.arguments import Memo, load, parse_verdict
+from converter.arguments import MEMO_CHARACTERS, load, parse_verdict
 from converter.keywords import BUDGET, Budget, GivenUpError, is_schema, slow_validator
+from converter.memo import Memo
 from converter.outcome import Verdict
 from converter.patterns import UnusableError
 from converter.references import Draft, every_node, follow, read_schema, settle
@@ -75,7 +76,7 @@ class ToolSchema:
     def __init__(self, text: bytes) -> None:
         self.problem: str | None = None
         self._text = text
-        self.known = Memo()
+        self.known: Memo[str, Verdict] = Memo(MEMO_CHARACTERS)
         self._applied = 1
         self._patterns: tuple[re.Pattern[str], ...] = ()
         self._fast: Any = None
@@ -107,18 +108,15 @@ class ToolSchema:
         known = self.known.get(arguments)
         if known is not None:
             return known
-        verdict = self._judge(arguments)
-        # Nothing is remembered of a schema with a problem: what is in `known` has been checked.
-        return verdict if self.problem else self.known.keep(arguments, verdict)
-
-    def _judge(self, arguments: str) -> Verdict:
         try:
             value, plain = load(arguments)
         except ValueError:
-            return Verdict.ARGUMENTS_PARSE
-        if self.problem or self._fits(arguments, value, plain):
-            return Verdict.OK
-        return Verdict.ARGUMENTS_SCHEMA
+            verdict = Verdict.ARGUMENTS_PARSE
+        else:
+            if self.problem:
+                return Verdict.OK  # not remembered: what is in `known` has been checked
+            verdict = Verdict.OK if self._fits(arguments, value, plain) else Verdict.ARGUMENTS_SCHEMA
+        return verdict if self.problem else self.known.keep(arguments, verdict)
 
     def _fits(self, arguments: str, value: Any, plain: bool) -> bool:
         if plain and self._fast is not None:

@@ -201,6 +201,7 @@ def leans(source: dict[str, Raw], account: Account) -> None:
 
 def request(source: dict[str, Raw], tools: Tools, account: Account, options: Options) -> chat.Request:
     """A request with these settings, and no messages yet."""
+    leans(source, account)
     draft = Draft(source, account, options, tools=tools.written is not UNSET)
     convert(source, ROWS, draft)
     return chat.Request(messages=[], **draft.fields)

@@ -1,22 +1,18 @@
 """Conversations of which there is nothing to say: mapped and judged in one pass.
 
-Most recorded requests hold texts, calls that satisfy their schemas, and one output for each call before anything else
-is said. For these, the two translators and the gate come to what this module comes to, in several times the time. It
-gives up (None) as soon as there would be anything to say, and the house is walked through room by room instead. That
-both ways lead to the same bytes is a test.
+Most histories hold texts, calls that satisfy their schemas, and one output for each call before anything else is said.
+For these, the two translators and the gate come to what this module comes to, in several times the time. It gives up
+(None) as soon as there would be anything to say. That all ways lead to the same bytes is a test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec import UNSET
-from msgspec.json import Decoder
 
 from converter import chat, ids, plain, responses
-from converter.conversion import Conversion
-from converter.outcome import Account, Verdict
+from converter.outcome import Verdict
 from converter.tools import Schemas
 
 OK: Final = Verdict.OK
@@ -131,45 +127,3 @@ def messages_of(items: list[Any], schemas: Schemas) -> list[Any] | None:
     except KeyError:
         return None  # a call to a tool without a schema, or an output that answers no open call
     return None if opened else messages
-
-
-# ---------------------------------------------------------------- bodies
-
-
-def _chat_request(conversion: Conversion, body: plain.Request, account: Account) -> responses.Request | None:
-    made = conversion.toolbox.of(body.tools)
-    items = items_of(body.messages, made.schemas)
-    if items is None or made.reasons:
-        return None
-    conversion.say(made, account)
-    request: responses.Request = conversion.settings(body, made, account)
-    request.input, request.tools = items, made.written
-    return request
-
-
-def _responses_request(conversion: Conversion, body: plain.ResponsesRequest, account: Account) -> chat.Request | None:
-    made = conversion.toolbox.of(body.tools)
-    messages = messages_of(body.input, made.schemas)
-    if not messages or made.reasons:
-        return None
-    conversion.say(made, account)
-    request: chat.Request = conversion.settings(body, made, account)
-    request.messages, request.tools = messages, made.written
-    return request
-
-
-def _message_list(conversion: Conversion, body: list[Any], account: Account) -> list[Any] | None:
-    return items_of(body, conversion.given) if body else None
-
-
-def _item_list(conversion: Conversion, body: list[Any], account: Account) -> list[Any] | None:
-    return messages_of(body, conversion.given) if body else None
-
-
-SHORT: Final[dict[str, tuple[Callable[[bytes], Any], Callable[[Conversion, Any, Account], Any]]]] = {
-    "chat-request": (Decoder(plain.Request).decode, _chat_request),
-    "responses-request": (Decoder(plain.ResponsesRequest).decode, _responses_request),
-    "message-list": (Decoder(list[plain.Message]).decode, _message_list),
-    "item-list": (Decoder(list[plain.Item]).decode, _item_list),
-}
-"""By the kind of a body: how its plainest form is decoded, and what it becomes if there is nothing to say of it."""

@@ -6,12 +6,14 @@ A log repeats the same ``tools`` in every request, so what was made of the same 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from converter import chat, habits, responses
+from converter.memo import Memo
 from converter.options import Options, Verb
 from converter.outcome import Account, Notice, Reason, Refused, Verdict
 from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy, without_nulls
@@ -48,6 +50,10 @@ class Tools(Struct, frozen=True):
     schemas: Schemas
     notices: list[Notice]
     reasons: list[Reason]
+    mark: bytes = b"0\0"
+    """Tells these tools apart from all others that are remembered."""
+    certain: bool = True
+    """Whether no other format's tools look like these."""
 
 
 def joined(first: Tools, second: Tools) -> Tools:
@@ -78,7 +84,8 @@ class Toolbox:
         self.given = given(options.tools)
         self.none = Tools(UNSET, self.given, [], [])
         self.convert = _CONVERT[verb]
-        self.remembered: dict[bytes, Tools] = {}
+        self.remembered: Memo[bytes, Tools] = Memo(REMEMBERED)
+        self.marks = count(1)
         self.last = (b"", self.none)  # most often the next record has the same tools, which costs no hash to see
 
     def of(self, raw: Raw | UnsetType, name: str = "tools") -> Tools:
@@ -90,9 +97,7 @@ class Toolbox:
             return self.last[1]
         tools = self.remembered.get(key)
         if tools is None:
-            if len(self.remembered) >= REMEMBERED:
-                self.remembered.clear()
-            tools = self.remembered[key] = self._made(raw, name)
+            tools = self.remembered.keep(key, self._made(raw, name), len(key))
         self.last = (key, tools)
         return tools
 
@@ -110,10 +115,13 @@ class Toolbox:
             {**schemas, **self.given},
             account.notices(),
             list(account.reasons),
+            b"%d\0" % next(self.marks),
+            b'"input_schema"' not in bytes(raw),
         )
 
 
-REMEMBERED: Final = 512
+REMEMBERED: Final = 16 << 20
+"""How many bytes of ``tools`` arrays, and of what they became, are remembered."""
 
 
 def given(tools: Any) -> Schemas:

@@ -15,7 +15,7 @@ PACKAGE = Path(converter.__file__).parent
 FLOORS = (
     "outcome options",
     "chat responses",
-    "text place normal plain",
+    "text place normal memo plain outline",
     "files frames records",
     "chat_stream responses_stream streams",
     "reading habits ids usage settings reasoning",
@@ -26,7 +26,8 @@ FLOORS = (
     "turns into_responses into_chat",
     "answers_into_responses answers_into_chat",
     "conversion",
-    "repairs standing mapping folded shortcut",
+    "repairs standing mapping folded",
+    "alone shortcut recall",
     "verify convert __init__",
     "report published check",
     "shards",

@@ -1,0 +1,281 @@
+"""One message or item alone: what it becomes, and what is said of it, whatever stands around it.
+
+It is mapped by the same functions as ever (`into_responses`, `into_chat`). Where what it becomes depends on its
+neighbours, the answer says on what, or is `NEVER`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec import UNSET, Raw, Struct, ValidationError
+from msgspec.json import Decoder
+
+from converter import chat, ids, into_chat, into_responses, responses, turns
+from converter.entry import enter
+from converter.kinds import KINDS, Envelope, recognise
+from converter.options import Options
+from converter.outcome import Account
+from converter.reading import encode, text_of
+from converter.settings import TOOL_NAME
+from converter.text import utf8
+
+SAYS, ASKS, ANSWERS = 0, 1, 2
+
+Told = tuple[tuple[str, str, str], ...]
+"""Notices: a code, a pointer below the message, a detail."""
+
+
+class Call(Struct, gc=False):
+    """A call, where its arguments stand below its message or item, and in Chat what is written for it.
+
+    ``satisfies`` is the schema that its arguments were last found to satisfy.
+    """
+
+    call_id: str
+    name: str
+    arguments: str
+    place: str
+    written: Any = None
+    satisfies: Any = None
+
+
+class Known(Struct, gc=False, kw_only=True):
+    """What one message or item became.
+
+    ``written`` is the JSON text of the items, with commas between them, or of the message. Nothing here is looked
+    through by the garbage collector, however much is remembered.
+    """
+
+    part: int = SAYS
+    written: Raw | None = None
+    calls: tuple[Call, ...] = ()
+    answers: str = ""
+    bears: str | None = None
+    """The name that the call must have which this output answers."""
+    opens: bool = False
+    """It ends with an assistant's message, with which calls behind it become one turn."""
+    wordless: bool = False
+    """It begins with a call: behind an assistant's message it becomes one turn with it."""
+    turn: Any = None
+    """The assistant's message of Chat, for the calls that may follow it."""
+    told: tuple[Told, Told] | None = None
+    """What was said while it was read, and while it was mapped."""
+
+
+NEVER: Final = Known(part=ANSWERS)
+"""There is more to it than can be told alone. It reads as the output of no call, so no history takes it."""
+
+
+class Apart:
+    """Reads and maps messages, or items, of one kind of body, each apart from all others."""
+
+    def __init__(self, kind: str, target: Envelope, options: Options) -> None:
+        self.kind = kind
+        self.target = target
+        self.options = options
+        self.decode = _DECODE[target]
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, with nothing said."""
+        self.account = Account(self.options.allow)
+        self.context = _CONTEXT[self.target](self.account, self.options, "", set())
+        self.turn = OneTurn(self.context)
+
+    def known(self, text: bytes) -> Known:
+        """What the message of this text becomes.
+
+        Raises `msgspec.DecodeError` and `Refused` where a part of it is no JSON text, or it is of another format.
+        """
+        if not text.isascii():
+            utf8(text)
+        if self.account.found or self.account.reasons or self.account.layers:
+            self.renew()
+        try:
+            message = self.decode(text)
+        except ValidationError:
+            return self._with_care(text)
+        known = LEARN[message.__class__](message, self)
+        return self._told(known) if self.account.found or self.account.reasons else known
+
+    def _with_care(self, text: bytes) -> Known:
+        """A message that the strict decoder does not take. It might belong to another format, or be left out."""
+        if recognise(_LEAST[self.kind] % text).name != self.kind:
+            return NEVER
+        entered = enter(KINDS[_LISTS[self.target]], b"[" + text + b"]", self.account, self.options)
+        if entered is None or entered.left_out or len(entered.body) != 1:
+            return NEVER
+        if entered.seen is not None:
+            self.account.absorb(entered.seen)
+        read, message = self._said(), entered.body[0]
+        return self._told(LEARN[message.__class__](message, self), read)
+
+    def _told(self, known: Known, read: Told = ()) -> Known:
+        """What was said of this message goes with it."""
+        told = self._said()
+        if known is NEVER or self.account.reasons or self.context.left_out:
+            return NEVER
+        known.told = (read, told) if read or told else None
+        return known
+
+    def _said(self) -> Told:
+        """What was said of the one message of a list, with pointers below it; from now on it is not said."""
+        said = tuple(
+            (code, path.removeprefix("/0"), detail)
+            for code, details in self.account.found.items()
+            for path, detail in details.items()
+        )
+        self.account.found.clear()
+        return said
+
+
+_LEAST: Final = {
+    "chat-request": b'{"messages":[%b]}',
+    "message-list": b"[%b]",
+    "responses-request": b'{"input":[%b]}',
+    "item-list": b"[%b]",
+}
+"""The least body of a kind, around one message or item."""
+
+
+# ---------------------------------------------------------------- one message as items
+
+
+def _says(message: Any, apart: Apart) -> Known:
+    items: list[Any] = []
+    into_responses.ITEM_BY_ROLE[message.__class__](message, 0, items, apart.context)
+    return Known(written=_joined(items))
+
+
+def _joined(items: list[Any]) -> Raw:
+    return Raw(encode(items)[1:-1])
+
+
+def _asks(message: chat.AssistantMessage, apart: Apart) -> Known:
+    items: list[Any] = []
+    apart.context.item_ids.clear()
+    into_responses.assistant(message, 0, items, apart.context)
+    if not items or message.function_call:
+        return NEVER
+    known = Known(written=_joined(items), opens=items[-1].__class__ is responses.Message)
+    if message.tool_calls:
+        called = [item for item in items if item.__class__ is responses.OutputFunctionCall]
+        if len(called) < len(message.tool_calls) or not all(map(_in_order, called)):
+            return NEVER
+        known.part = ASKS
+        known.wordless = items[0] is called[0]
+        places = [f"/tool_calls/{number}/function/arguments" for number in range(len(called))]
+        calls = [Call(one.call_id, one.name, one.arguments, place) for one, place in zip(called, places, strict=True)]
+        known.calls = tuple(calls)
+    return known
+
+
+def _in_order(call: Any) -> bool:
+    """Whether nothing is to be said of a call but what its schema says."""
+    return call.arguments[:1] == "{" and _named(call.name) is not None and _plain(call.call_id) is not None
+
+
+_plain: Final = ids.PLAIN.fullmatch
+_named: Final = TOOL_NAME.fullmatch
+
+
+def _answers(message: chat.ToolMessage, apart: Apart) -> Known:
+    items: list[Any] = []
+    context, call_id, bears = apart.context, message.tool_call_id, None
+    if message.name is not UNSET:
+        # Whether the name is that of its call, only the record knows: here it is, and there it must be.
+        bears = text_of(message.name) or ""
+        items.append(responses.OutputFunctionCall("", bears, call_id, "completed", "{}"))
+    into_responses.tool(message, 0, items, context)
+    context.calls.clear()
+    context.looked = 0
+    return Known(part=ANSWERS, written=_joined(items[-1:]), answers=call_id, bears=bears)
+
+
+def _never(message: Any, apart: Apart) -> Known:
+    return NEVER
+
+
+# ---------------------------------------------------------------- one item as a message, or as a part of one
+
+
+class OneTurn(turns.Turns):
+    """In the place of turns: what one item is, whatever stands around it."""
+
+    __slots__ = ("made",)
+    made: Any
+
+    def say(self, message: Any, at: int) -> None:
+        """A message."""
+        self.made = message
+
+    def answer(self, message: chat.AssistantMessage, at: int) -> None:
+        """An assistant's message."""
+        self.made = message
+
+    def call(self, call: Any, at: int) -> None:
+        """A call."""
+        self.made = call
+
+    def output(self, message: chat.ToolMessage, at: int, lifted: Any = None) -> None:
+        """An output."""
+        self.made = message if lifted is None else None
+
+
+def _made(item: Any, apart: Apart) -> Any:
+    apart.turn.made = None
+    into_chat.ITEM_BY_TYPE[item.__class__](item, 0, apart.turn, apart.context)
+    return apart.turn.made
+
+
+def _says_item(item: responses.Message, apart: Apart) -> Known:
+    message = _made(item, apart)
+    written = Raw(encode(message))
+    if message.__class__ is not chat.AssistantMessage:
+        return Known(written=written)
+    return Known(written=written, turn=message) if message.content or message.refusal else NEVER
+
+
+def _asks_item(item: responses.FunctionCall, apart: Apart) -> Known:
+    made = _made(item, apart)
+    if made is None or apart.turn.unfinished or not _in_order(item):
+        apart.turn.unfinished.clear()
+        return NEVER
+    call = Call(item.call_id, item.name, item.arguments, "/arguments", Raw(encode(made)))
+    return Known(part=ASKS, calls=(call,))
+
+
+def _answers_item(item: responses.FunctionCallOutput, apart: Apart) -> Known:
+    message = _made(item, apart)
+    if message is None:
+        return NEVER
+    return Known(part=ANSWERS, written=Raw(encode(message)), answers=item.call_id)
+
+
+def _thinks_item(item: responses.Reasoning, apart: Apart) -> Known:
+    _made(item, apart)
+    if not apart.turn.thoughts:
+        return Known()
+    apart.turn.thoughts.clear()
+    return NEVER
+
+
+LEARN: Final[dict[type, Callable[[Any, Apart], Known]]] = {
+    chat.SystemMessage: _says,
+    chat.DeveloperMessage: _says,
+    chat.UserMessage: _says,
+    chat.AssistantMessage: _asks,
+    chat.ToolMessage: _answers,
+    chat.FunctionMessage: _never,
+    **dict.fromkeys(into_chat.ITEM_BY_TYPE, _never),
+    responses.Message: _says_item,
+    responses.FunctionCall: _asks_item,
+    responses.FunctionCallOutput: _answers_item,
+    responses.Reasoning: _thinks_item,
+}
+
+_DECODE: Final = {"responses": Decoder(chat.Message).decode, "chat": Decoder(responses.Item).decode}
+_LISTS: Final = {"responses": "message-list", "chat": "item-list"}
+_CONTEXT: Final[dict[str, Any]] = {"responses": into_responses.Context, "chat": turns.Context}

@@ -1,0 +1,87 @@
+"""A request's outline: its messages or items as they stand, one text each, and each of its settings as it stands.
+
+What a log repeats from record to record (a conversation so far, tools, settings) is told by these texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec import UNSET, Raw, Struct, UnsetType, ValidationError, defstruct, json
+from msgspec.structs import astuple
+
+from converter import chat, responses
+
+NOTHING: Final = Raw(b"")
+"""In place of a setting that is not there: no JSON text is empty."""
+
+
+def _outlines(request: type[Struct], history: str, rare: str, *others: str) -> Callable[[Any], tuple[Any, Any]]:
+    """From the type of a history to two outlines with it: one with the settings that many requests have, and the full.
+
+    Of some forty settings a request has three.
+    """
+    names = request.__struct_fields__
+    settings = [name for name in names if name not in (history, "tools", *others)]
+
+    def outline(type_: Any, settings: list[str]) -> Any:
+        fields: list[Any] = [("history", list[type_]), ("tools", Raw | UnsetType, UNSET)]
+        return defstruct(
+            f"{request.__name__}Outline",
+            fields + [(name, Raw, NOTHING) for name in settings],
+            rename={"history": history},
+            forbid_unknown_fields=True,
+            gc=False,
+            kw_only=True,
+        )
+
+    return lambda type_: (outline(type_, settings[: settings.index(rare)]), outline(type_, settings))
+
+
+def lists(type_: Any) -> tuple[Any, Any]:
+    """A bare list of messages or items has no settings."""
+    return list[type_], list[type_]
+
+
+chat_requests: Final = _outlines(chat.Request, "messages", chat.RARE_SETTINGS, "functions", "function_call")
+responses_requests: Final = _outlines(responses.Request, "input", responses.RARE_SETTINGS)
+
+_SETTINGS: Final = 2
+"""How many fields stand before the settings."""
+
+
+def key(body: Any) -> bytes:
+    """All settings of a request as they stand: the same bytes mean the same settings."""
+    return b"\0".join(astuple(body)[_SETTINGS:]).rstrip(b"\0")
+
+
+def settings(body: Any) -> dict[str, Raw]:
+    """The settings that a request has, by name."""
+    named = zip(body.__struct_fields__[_SETTINGS:], astuple(body)[_SETTINGS:], strict=True)
+    return {name: value for name, value in named if value is not NOTHING}
+
+
+class Decoder:
+    """Decodes the outlines of one log.
+
+    Its requests are much alike in the settings that they have: where the common outline did not fit, the full one is
+    taken from then on.
+    """
+
+    __slots__ = ("decode", "full")
+
+    def __init__(self, common: Any, full: Any) -> None:
+        self.decode = json.Decoder(common).decode
+        self.full = json.Decoder(full).decode
+
+    def outline(self, text: bytes) -> Any:
+        """The outline of this text. Raises `msgspec.ValidationError` where it has none, and `msgspec.DecodeError`."""
+        try:
+            return self.decode(text)
+        except ValidationError:
+            if self.decode is self.full:
+                raise
+        body = self.full(text)
+        self.decode = self.full
+        return body

@@ -1,0 +1,307 @@
+"""Histories put together from messages that were seen before.
+
+A log repeats a conversation so far in every request. What a message became (`alone`) is remembered by its text. A
+record is then put together from what its messages became, and the gate looks at each call, and at each pair of call
+and output.
+
+That is all there is to do where a record is in order: calls that satisfy their schemas, one output for each call before
+anything else is said. As soon as a record needs more than that, this module gives up (None), and the record is walked
+through room by room instead. Where most messages are new it does not pay, and plain records are converted directly
+(`shortcut`). That all ways lead to the same bytes and notices is a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from converter import chat, outline, plain
+from converter.alone import ANSWERS, ASKS, NEVER, Apart, Call, Known
+from converter.arguments import parse_verdict
+from converter.conversion import Conversion
+from converter.gate import TEXT_LIMIT
+from converter.memo import Memo
+from converter.outcome import Account, Refused, Verdict
+from converter.shortcut import items_of, messages_of
+from converter.tools import Schemas
+
+OK: Final = Verdict.OK
+
+ROOM: Final = 16 << 20
+"""How many bytes of messages and of what they became are remembered before it is started afresh."""
+
+OVERHEAD: Final = 512
+"""About what an entry takes beside its texts."""
+
+SEEN: Final = 1 << 17
+"""For how many messages it is known whether they came before."""
+
+STRANGE: Final = 3
+"""After how many records in a row that held mostly new messages nothing is looked up any more, for a while."""
+
+FAILING: Final = 4
+"""After how many records in a row that could not be put together it is not tried any more, for a while."""
+
+PASSING: Final = 61
+"""For how many records that is."""
+
+
+class Recall:
+    """What the messages (or items) of one kind of body became in one conversion, by their texts."""
+
+    def __init__(self, conversion: Conversion, kind: str) -> None:
+        self.conversion = conversion
+        self.way = WAYS[kind]
+        self.any = outline.Decoder(*self.way.outlines(Raw))
+        self.plain = outline.Decoder(*self.way.outlines(self.way.plain))
+        self.apart = Apart(kind, conversion.target, conversion.options)
+        self.known: Memo[bytes, Known] = Memo(ROOM)
+        self.seen = bytearray(SEEN)
+        self.new = self.strange = self.failed = self.resting = 0
+        self.passing = 1  # a single record is not worth remembering
+
+    def convert(self, text: bytes, account: Account) -> Any:
+        """What a body becomes, or None, with nothing said, where there is more to look at.
+
+        Raises `msgspec.DecodeError` and `Refused` where a part of it is no JSON text.
+        """
+        if self.resting or len(text) > TEXT_LIMIT:
+            self.resting = max(self.resting - 1, 0)
+            return None
+        try:
+            if self.passing:
+                self.passing -= 1
+                value = self._directly(text, account)
+                if value is not None:
+                    return value
+            value = self._together(text, account)
+        except (msgspec.ValidationError, Refused):
+            value = None
+        if value is not None:
+            self.failed = 0
+        elif self.failed < FAILING:
+            self.failed += 1
+        else:
+            self.resting = PASSING  # a log's lines are much alike
+        return value
+
+    def _directly(self, text: bytes, account: Account) -> Any:
+        try:
+            body = self.plain.outline(text)
+        except msgspec.ValidationError:
+            return None
+        return self.way.put(body, self.way.directly, self, account)
+
+    def _together(self, text: bytes, account: Account) -> Any:
+        self.new = 0
+        body = self.any.outline(text)
+        value = self.way.put(body, self.way.together, self, account)
+        if not self.new:
+            self.strange = 0
+        else:
+            self.strange = self.strange + 1 if self.new * 2 > len(getattr(body, "history", body)) else 0
+            if self.strange >= STRANGE:
+                self.passing = PASSING
+        return value
+
+    def learn(self, text: bytes) -> Known:
+        """What this message becomes. Raises as `convert`."""
+        known = self.apart.known(text)
+        # Most of what comes once never comes again, and to remember it would only cost memory: it is remembered when
+        # it comes for the second time. Whether it has is told by one byte of its hash, at a place that the rest gives.
+        place, sign = divmod(hash(text) % (SEEN << 8), 256)
+        if self.seen[place] == sign:
+            return self.known.keep(text, known, len(text) + OVERHEAD)
+        self.seen[place] = sign
+        self.new += 1
+        return known
+
+
+# ---------------------------------------------------------------- histories
+
+
+class Whole(Struct, gc=False):
+    """A history put together: what is written, and what is to be said of it. ``stopped``: the gate has more to say."""
+
+    written: list[Any]
+    told: list[tuple[int, Known]] | None = None
+    unchecked: list[tuple[str, str]] | None = None
+    stopped: bool = False
+
+    def tell(self, root: str, account: Account, phase: int) -> None:
+        """Say what was said of the messages while they were read (0), or mapped (1)."""
+        for at, known in self.told or ():
+            for code, path, detail in known.told[phase] if known.told else ():
+                account.notice(code, f"{root}/{at}{path}", detail)
+
+    def tell_unchecked(self, root: str, account: Account) -> None:
+        """Say of which calls no schema is known."""
+        for path, name in self.unchecked or ():
+            account.notice("unchecked", root + path, name)
+
+
+def _items(messages: list[Raw], recall: Recall, schemas: Schemas) -> Whole | None:
+    """The items that these messages become, or None where there is more to look at than each of them."""
+    items: list[Any] = []
+    whole, known = Whole(items), NEVER
+    asked: set[str] = set()
+    opened: dict[str, str] = {}
+    find, add = recall.known.get, items.append
+    for at, raw in enumerate(messages):
+        before, text = known, bytes(raw)
+        known = find(text) or recall.learn(text)
+        part = known.part
+        if part is ANSWERS:
+            name = opened.pop(known.answers, None)
+            if name is None or (known.bears is not None and known.bears != name):
+                return None
+        elif opened:
+            return None
+        elif part is ASKS:
+            if known.wordless and before.opens:
+                return None
+            for call in known.calls:
+                call_id, name = call.call_id, call.name
+                schema = schemas.get(name)
+                if schema is None or schema is not call.satisfies:
+                    _judge(call, at, schema, whole, recall)
+                if call_id in asked:
+                    return None
+                asked.add(call_id)
+                opened[call_id] = name
+        if known.told is not None:
+            whole.told = [*(whole.told or ()), (at, known)]
+        add(known.written)
+    return None if opened or whole.stopped or not items else whole
+
+
+def _messages(items: list[Raw], recall: Recall, schemas: Schemas) -> Whole | None:
+    """The messages that these items become, or None where there is more to look at than each of them."""
+    messages: list[Any] = []
+    whole = Whole(messages)
+    asked: set[str] = set()
+    opened: set[str] = set()
+    find, add = recall.known.get, messages.append
+    turn: Any = None
+    for at, raw in enumerate(items):
+        text = bytes(raw)
+        known = find(text) or recall.learn(text)
+        part = known.part
+        if part is ANSWERS:
+            if known.answers not in opened:
+                return None
+            opened.remove(known.answers)
+            turn = None
+            add(known.written)
+        elif part is ASKS:
+            call = known.calls[0]
+            call_id, schema = call.call_id, schemas.get(call.name)
+            if schema is None or schema is not call.satisfies:
+                _judge(call, at, schema, whole, recall)
+            if call_id in asked or (opened and turn is None):
+                return None
+            if not opened:
+                turn = _turn(turn, messages)
+            turn.tool_calls.append(call.written)
+            asked.add(call_id)
+            opened.add(call_id)
+        elif known.written is not None:
+            if opened:
+                return None
+            turn = known.turn
+            add(known.written)
+        if known.told is not None:
+            whole.told = [*(whole.told or ()), (at, known)]
+    return None if opened or whole.stopped or not messages else whole
+
+
+def _judge(call: Call, at: int, schema: Any, whole: Whole, recall: Recall) -> None:
+    """Whether the gate lets a call through with nothing to be said of it but that no schema is known."""
+    if schema is not None:
+        passed = schema.problem is None and schema.verdict(call.arguments) is OK
+        call.satisfies = schema if passed else None
+    else:
+        whole.unchecked = [*(whole.unchecked or ()), (f"/{at}{call.place}", call.name)]
+        passed = not recall.conversion.options.require_schema and parse_verdict(call.arguments) is OK
+    whole.stopped = whole.stopped or not passed
+
+
+def _turn(spoken: Any, messages: list[Any]) -> Any:
+    """The message of calls that begin here: the assistant's message right before them, or one of its own."""
+    if spoken is None:
+        turn = chat.AssistantMessage(None, UNSET, [])
+        messages.append(turn)
+    else:
+        turn = messages[-1] = spoken.__copy__()
+        turn.tool_calls = []
+        if turn.content is UNSET:
+            turn.content = None
+    return turn
+
+
+def _plain_items(messages: list[Any], recall: Recall, schemas: Schemas) -> Whole | None:
+    items = items_of(messages, schemas)
+    return Whole(items) if items else None
+
+
+def _plain_messages(items: list[Any], recall: Recall, schemas: Schemas) -> Whole | None:
+    messages = messages_of(items, schemas)
+    return Whole(messages) if messages else None
+
+
+# ---------------------------------------------------------------- bodies
+
+Together: TypeAlias = Callable[[list[Any], Recall, Schemas], Whole | None]
+
+
+def _request(body: Any, together: Together, recall: Recall, account: Account) -> Any:
+    """The target's request with the settings, tools and history of this one."""
+    conversion = recall.conversion
+    settings = conversion.settings(body)
+    whole = together(body.history, recall, settings.tools.schemas) if settings.usable else None
+    if whole is None:
+        return None
+    if whole.told or whole.unchecked or settings.spoken:
+        whole.tell(recall.way.root, account, 0)
+        conversion.say(settings.tools, account)
+        account.join(settings.said)
+        whole.tell(recall.way.root, account, 1)
+        whole.tell_unchecked(recall.way.root, account)
+    return settings.around(whole.written)
+
+
+def _list(body: Any, together: Together, recall: Recall, account: Account) -> Any:
+    whole = together(body, recall, recall.conversion.given)
+    if whole is None:
+        return None
+    if whole.told or whole.unchecked:
+        whole.tell("", account, 0)
+        whole.tell("", account, 1)
+        whole.tell_unchecked("", account)
+    return whole.written
+
+
+class Way(NamedTuple):
+    """How one kind of body is put together: from what is remembered of each message, or directly where it is plain.
+
+    ``root`` is where its history stands; ``outlines`` gives the types of a body by that of its messages.
+    """
+
+    put: Callable[[Any, Together, Recall, Account], Any]
+    root: str
+    outlines: Callable[[Any], tuple[Any, Any]]
+    plain: Any
+    together: Together
+    directly: Together
+
+
+WAYS: Final = {
+    "chat-request": Way(_request, "/messages", outline.chat_requests, plain.Message, _items, _plain_items),
+    "message-list": Way(_list, "", outline.lists, plain.Message, _items, _plain_items),
+    "responses-request": Way(_request, "/input", outline.responses_requests, plain.Item, _messages, _plain_messages),
+    "item-list": Way(_list, "", outline.lists, plain.Item, _messages, _plain_messages),
+}
+"""By the kind of a body."""

@@ -1,0 +1,187 @@
+"""Three ways lead to what is written: room by room, directly where a record is plain, and from what is remembered.
+
+Which one a record takes depends on the records before it, and nothing that is written may tell.
+"""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import (
+    CHAT_RECORDS,
+    RESPONSES_RECORDS,
+    VALUES,
+    asks,
+    call,
+    dumps,
+    function_call,
+    lossy,
+    output,
+    plain,
+    said,
+    tool,
+    with_unknown_fields,
+)
+
+from converter import Converted, Options
+from converter.convert import Session
+from converter.memo import Memo
+
+CHAT, RESPONSES = "to-responses", "to-chat"
+
+
+def strange(records):
+    """The same records with fields that no schema knows."""
+    return with_unknown_fields(records).map(lambda made: made[1])
+
+
+RECORDS = {
+    verb: records | strange(records) | lossy(records)
+    for verb, records in ((CHAT, CHAT_RECORDS), (RESPONSES, RESPONSES_RECORDS))
+}
+SETTINGS = st.sampled_from(
+    [
+        {},
+        {},
+        {"strict": True},
+        {"target": "openai"},
+        {"reasoning": "keep"},
+        {"reasoning": "summary"},
+        {"require_schema": True},
+        {"verify": True},
+        {"allow": {"unsupported_content", "unsupported_item", "arguments_schema", "status", "incomplete_history"}},
+        {"tools": {"f": {"type": "object", "required": ["a"]}}},
+    ]
+)
+
+
+def rooms(verb, **options):
+    """A session in which every record is walked through room by room."""
+    session = Session(verb, Options(**options))
+    session.recalls, session.recall = {}, None
+    return session
+
+
+def entries_of(record):
+    """The history of a record, or None."""
+    if isinstance(record, dict):
+        record = record.get("messages", record.get("input"))
+    return record if isinstance(record, list) else None
+
+
+@st.composite
+def disordered(draw, records):
+    """Records with a message left out, said twice, at another place, or with another value in it."""
+    record = plain(draw(records))
+    entries = entries_of(record)
+    for _ in range(draw(st.integers(0, 2)) if entries else 0):
+        at = draw(st.integers(0, len(entries) - 1))
+        change = draw(st.sampled_from(["out", "twice", "elsewhere", "other"]))
+        if change == "twice":
+            entries.insert(draw(st.integers(0, len(entries))), entries[at])
+        elif change == "elsewhere":
+            entries.insert(draw(st.integers(0, len(entries))), entries.pop(at))
+        elif change == "other" and isinstance(entries[at], dict) and entries[at]:
+            key = draw(st.sampled_from(sorted(entries[at])))
+            entries[at] = {**entries[at], key: plain(draw(VALUES | st.sampled_from(["", None, "a:b"])))}
+        elif change == "out" and len(entries) > 1:
+            entries.pop(at)
+    return dumps(record).encode()
+
+
+@pytest.mark.parametrize("verb", [CHAT, RESPONSES])
+@given(data=st.data())
+def test_no_outcome_tells_which_way_a_record_took(verb, data):
+    options = data.draw(SETTINGS)
+    texts = data.draw(st.lists(disordered(RECORDS[verb]), min_size=1, max_size=3))
+    session = Session(verb, Options(**options))
+    expected = [rooms(verb, **options).outcome(1, text) for text in texts]
+    for _ in range(4):
+        assert [session.outcome(1, text) for text in texts] == expected
+
+
+@given(st.data())
+def test_a_conversation_that_grows_is_put_together_as_by_the_rooms(data):
+    verb = data.draw(st.sampled_from([CHAT, RESPONSES]))
+    record = json.loads(data.draw(disordered(RECORDS[verb])))
+    entries = entries_of(record) or []
+    session, by_rooms = Session(verb, Options()), rooms(verb)
+    for length in [*range(1, len(entries) + 1)] * 2:
+        part = entries[:length]
+        text = json.dumps(part if isinstance(record, list) else {**record, next(iter(lists(record))): part}).encode()
+        assert session.outcome(1, text) == by_rooms.outcome(1, text)
+
+
+def lists(record):
+    return [key for key in ("messages", "input") if key in record]
+
+
+TOOLS = {"f": {"type": "object"}}
+HISTORY = [said("what?"), asks(call()), tool(), said("so")]
+ITEMS = [{"type": "message", "role": "user", "content": "what?"}, function_call(), output()]
+
+
+def outcomes(verb, *records, **options):
+    """The last outcome of each record, after all were seen four times."""
+    session = Session(verb, Options(**options))
+    found = []
+    for _ in range(4):
+        found = [session.outcome(1, dumps(record).encode()) for record in records]
+    return found
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [HISTORY[0], HISTORY[2]],
+        [HISTORY[0], HISTORY[1], HISTORY[3]],
+        [HISTORY[0], HISTORY[1], HISTORY[1], HISTORY[2]],
+        [HISTORY[0], HISTORY[1], HISTORY[2], HISTORY[2]],
+        [HISTORY[0], HISTORY[2], HISTORY[1]],
+    ],
+    ids=["an orphan", "an unanswered call", "a call twice", "an output twice", "an output before its call"],
+)
+def test_messages_that_are_known_are_paired_anew_in_every_record(other):
+    known, refused = outcomes(CHAT, HISTORY, other, tools=TOOLS)
+    assert isinstance(known, Converted)
+    assert not isinstance(refused, Converted)
+
+
+def test_arguments_that_are_known_are_judged_by_the_schema_of_their_own_record():
+    def record(parameters):
+        tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+        return {"messages": HISTORY, "tools": tools}
+
+    lets_through, does_not = outcomes(CHAT, record({"type": "object"}), record({"type": "object", "required": ["a"]}))
+    assert isinstance(lets_through, Converted)
+    assert [reason.code for reason in does_not.reasons] == ["arguments_schema"]
+
+
+def test_settings_that_are_known_belong_to_their_own_tools():
+    def record(**tools):
+        return {"model": "m", "tool_choice": "auto", "messages": [said("x")], **tools}
+
+    function = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    without, given_one = outcomes(CHAT, record(), record(tools=[function]))
+    assert "tool_choice" not in without.body
+    assert given_one.body["tool_choice"] == "auto"
+
+
+@pytest.mark.parametrize(("verb", "history"), [(CHAT, HISTORY), (RESPONSES, ITEMS)])
+def test_a_log_larger_than_what_is_remembered_is_converted_all_the_same(verb, history, monkeypatch):
+    monkeypatch.setattr("converter.recall.ROOM", 4000)
+    first, *others = history
+    records = [[{**first, "content": f"{number} {'x' * 300}"}, *others] for number in range(40)]
+    found = outcomes(verb, *records, tools=TOOLS)
+    assert found == [rooms(verb, tools=TOOLS).outcome(1, dumps(record).encode()) for record in records]
+
+
+def test_a_memo_holds_no_more_than_its_room():
+    memo = Memo(1000)
+    for number in range(1000):
+        memo.keep(f"{number:05}", number, 20)
+        assert len(memo) * 25 <= 1000
+    assert memo["00999"] == 999
+    assert memo.keep("x" * 500, 1) == 1
+    assert "x" * 500 not in memo
