@@ -27,14 +27,9 @@ def _outlines(request: type[Struct], history: str, rare: str, *others: str) -> C
 
     def outline(type_: Any, settings: list[str]) -> Any:
         fields: list[Any] = [("history", list[type_]), ("tools", Raw | UnsetType, UNSET)]
-        return defstruct(
-            f"{request.__name__}Outline",
-            fields + [(name, Raw, NOTHING) for name in settings],
-            rename={"history": history},
-            forbid_unknown_fields=True,
-            gc=False,
-            kw_only=True,
-        )
+        fields += [(name, Raw, NOTHING) for name in settings]
+        name, rename = f"{request.__name__}Outline", {"history": history}
+        return defstruct(name, fields, rename=rename, forbid_unknown_fields=True, gc=False, kw_only=True)
 
     return lambda type_: (outline(type_, settings[: settings.index(rare)]), outline(type_, settings))
 
@@ -69,11 +64,16 @@ class Decoder:
     taken from then on.
     """
 
-    __slots__ = ("decode", "full")
+    __slots__ = ("among", "decode", "full", "names")
 
     def __init__(self, common: Any, full: Any) -> None:
         self.decode = json.Decoder(common).decode
         self.full = json.Decoder(full).decode
+        self.names: frozenset[str] = frozenset()
+        if isinstance(full, type) and issubclass(full, Struct):
+            self.names = frozenset(full.__struct_encode_fields__)
+            among = defstruct("Among", [], bases=(full,), forbid_unknown_fields=False, gc=False, kw_only=True)
+            self.among = json.Decoder(among).decode
 
     def outline(self, text: bytes) -> Any:
         """The outline of this text. Raises `msgspec.ValidationError` where it has none, and `msgspec.DecodeError`."""

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import re
 from json import JSONDecoder
-from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, Final
+
+from msgspec import Raw
+from msgspec.json import Decoder
 
 from converter.outcome import Reason, Refused
 
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_BLANK: Final = re.compile(rb"[ \t\r\n]*")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]*")
+_KEY: Final = re.compile(rb'[ \t\r\n,{]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:[ \t\r\n]*')
+
+_members: Final = Decoder(dict[str, Raw]).decode
+_elements: Final = Decoder(list[Raw]).decode
+_key: Final = Decoder(str).decode
+_any: Final = Decoder(Raw).decode
+
 _scan: Final = JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
 Span = tuple[int, int]
@@ -31,57 +40,59 @@ def look(text: bytes, pointer: str) -> Span | None:
     """The same, or None where it leads nowhere."""
     if pointer and pointer[0] != "/":
         return None
-    characters = text.decode()
-    start = _blank(characters, 0)
+    start = _blank(text, 0)
+    end = start + len(memoryview(_any(text)))
     for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        found = _step(characters, start, name)
+        inside = _member if text[start] == ord("{") else _element if text[start] == ord("[") else None
+        found = inside(text[start:end], part.replace("~1", "/").replace("~0", "~")) if inside else None
         if found is None:
             return None
-        start = found
-    end = _scan(characters, start)[1]
-    if len(characters) == len(text):
-        return start, end
-    return len(characters[:start].encode()), len(characters[:end].encode())
+        start, end = start + found[0], start + found[1]
+    return start, end
 
 
-def _step(characters: str, start: int, name: str) -> int | None:
-    if characters[start] == "{":
-        return _member(characters, start, name)
-    if characters[start] == "[" and _NUMBER.fullmatch(name):
-        return _element(characters, start, int(name))
-    return None
-
-
-def _blank(characters: str, at: int) -> int:
-    match = _BLANK.match(characters, at)
+def _blank(text: bytes, at: int) -> int:
+    match = _BLANK.match(text, at)
     return match.end() if match else at
 
 
-def _member(characters: str, start: int, name: str) -> int | None:
-    at, found = _blank(characters, start + 1), None
-    while characters[at] != "}":
-        key, at = scanstring(characters, at + 1, True)
-        value = _blank(characters, _blank(characters, at) + 1)
-        if key == name:
-            found = value  # the last of several with one name, as every decoder takes it
-        at = _next(characters, _scan(characters, value)[1])
+def _member(text: bytes, name: str) -> Span | None:
+    """Where a member's value stands in the text of an object: the last of those with one name, as decoders take it."""
+    found = None
+    members = _members(text)
+    if name not in members:
+        return None
+    at = 0
+    while (key := _KEY.match(text, at)) is not None:
+        start, spelled = key.end(), _key(key[1])
+        # The lengths of the values are known, unless a key stands twice: then that of the last alone.
+        value = members[spelled]
+        at = start + len(memoryview(value))
+        if text[start:at] != memoryview(value):
+            at = start + _length(text[start:])
+        if spelled == name:
+            found = start, at
     return found
 
 
-def _element(characters: str, start: int, number: int) -> int | None:
-    at = _blank(characters, start + 1)
-    while characters[at] != "]":
-        if number == 0:
-            return at
-        number -= 1
-        at = _next(characters, _scan(characters, at)[1])
+def _length(text: bytes) -> int:
+    """The length of the value with which a text begins."""
+    characters = text.decode()
+    return len(characters[: _scan(characters)[1]].encode())
+
+
+def _element(text: bytes, name: str) -> Span | None:
+    """Where an element stands in the text of an array."""
+    elements = _elements(text)
+    if not _NUMBER.fullmatch(name) or int(name) >= len(elements):
+        return None
+    at = _blank(text, 1)
+    for number, element in enumerate(elements):
+        end = at + len(memoryview(element))
+        if number == int(name):
+            return at, end
+        at = _blank(text, _blank(text, end) + 1)
     return None
-
-
-def _next(characters: str, at: int) -> int:
-    at = _blank(characters, at)
-    return _blank(characters, at + 1) if characters[at] == "," else at
 
 
 def replaced(text: bytes, values: list[tuple[Span, Any]]) -> bytes:

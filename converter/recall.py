@@ -6,8 +6,8 @@ and output.
 
 That is all there is to do where a record is in order: calls that satisfy their schemas, one output for each call before
 anything else is said. As soon as a record needs more than that, this module gives up (None), and the record is walked
-through room by room instead. Where most messages are new it does not pay, and plain records are converted directly
-(`shortcut`). That all ways lead to the same bytes and notices is a test.
+through room by room instead. Where a record does not seem to repeat another it does not pay, and a plain one is
+converted directly (`shortcut`). That all ways lead to the same bytes and notices is a test.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ from converter.alone import ANSWERS, ASKS, NEVER, Apart, Call, Known
 from converter.arguments import parse_verdict
 from converter.conversion import Conversion
 from converter.gate import TEXT_LIMIT
+from converter.kinds import KINDS
 from converter.memo import Memo
+from converter.options import Options
 from converter.outcome import Account, Refused, Verdict
+from converter.reading import Members, encode, escape, members_of, says_nothing
+from converter.shapes import open_record
 from converter.shortcut import items_of, messages_of
+from converter.text import utf8
 from converter.tools import Schemas
 
 OK: Final = Verdict.OK
@@ -39,14 +44,28 @@ OVERHEAD: Final = 512
 SEEN: Final = 1 << 17
 """For how many messages it is known whether they came before."""
 
-STRANGE: Final = 3
-"""After how many records in a row that held mostly new messages nothing is looked up any more, for a while."""
+TRIAL: Final = 4096
+"""After how many records that began as others it is asked whether most of them went on so too."""
 
-FAILING: Final = 4
-"""After how many records in a row that could not be put together it is not tried any more, for a while."""
+PASSING: Final = 16 * TRIAL
+"""For how many records nothing is looked up where they did not."""
 
-PASSING: Final = 61
-"""For how many records that is."""
+
+class Strangers(Struct, gc=False):
+    """The fields of a request that its envelope does not have: whether it is one all the same, and what is dropped.
+
+    Their pointers stand before and behind those of the history, as they do in the record.
+    """
+
+    known: bool
+    before: list[str] = []
+    behind: list[str] = []
+
+    @staticmethod
+    def tell(paths: list[str], account: Account) -> None:
+        """Say that these are dropped."""
+        for path in paths:
+            account.notice("dropped", path)
 
 
 class Recall:
@@ -54,39 +73,93 @@ class Recall:
 
     def __init__(self, conversion: Conversion, kind: str) -> None:
         self.conversion = conversion
+        self.kind = kind
         self.way = WAYS[kind]
         self.any = outline.Decoder(*self.way.outlines(Raw))
         self.plain = outline.Decoder(*self.way.outlines(self.way.plain))
         self.apart = Apart(kind, conversion.target, conversion.options)
         self.known: Memo[bytes, Known] = Memo(ROOM)
         self.seen = bytearray(SEEN)
-        self.new = self.strange = self.failed = self.resting = 0
-        self.passing = 1  # a single record is not worth remembering
+        self.vetted: Memo[bytes, Strangers] = Memo(ROOM // 8)
+        self.strangers: Strangers | None = None
+        self.repeats = False
+        self.new = self.trial = self.strange = self.passing = 0
 
     def convert(self, text: bytes, account: Account) -> Any:
         """What a body becomes, or None, with nothing said, where there is more to look at.
 
         Raises `msgspec.DecodeError` and `Refused` where a part of it is no JSON text.
         """
-        if self.resting or len(text) > TEXT_LIMIT:
-            self.resting = max(self.resting - 1, 0)
+        if len(text) > TEXT_LIMIT:
             return None
         try:
-            if self.passing:
-                self.passing -= 1
-                value = self._directly(text, account)
-                if value is not None:
-                    return value
-            value = self._together(text, account)
+            body = self._outline(text)
+            self.repeats = self._came_before(getattr(body, "history", body))
+            if not self.repeats and self.strangers is None and (value := self._directly(text, account)) is not None:
+                return value
+            return self._together(body, account)
         except (msgspec.ValidationError, Refused):
-            value = None
-        if value is not None:
-            self.failed = 0
-        elif self.failed < FAILING:
-            self.failed += 1
-        else:
-            self.resting = PASSING  # a log's lines are much alike
-        return value
+            return None
+
+    def _outline(self, text: bytes) -> Any:
+        """The outline of a body, and in ``strangers`` the fields that its envelope does not have.
+
+        Raises `msgspec.ValidationError` where it is of another format, or may be.
+        """
+        self.strangers = None
+        try:
+            return self.any.outline(text)
+        except msgspec.ValidationError:
+            if not self.any.names:
+                raise
+        body = self.any.among(text)
+        members = members_of(text)
+        beside = {name: raw for name, raw in members.items() if name not in self.any.names}
+        # What a record is, its fields say, and of some of those that no envelope has also the values.
+        key = encode([list(members), beside])
+        strangers = self.vetted.get(key)
+        if strangers is None:
+            utf8(text)
+            strangers = self.vetted.keep(key, self._vetted(text, members, beside, body), 2 * len(key))
+        if not strangers.known:
+            raise msgspec.ValidationError
+        self.strangers = strangers if strangers.before or strangers.behind else None
+        return body
+
+    def _vetted(self, text: bytes, members: Members, beside: Members, body: Any) -> Strangers:
+        if not beside.keys().isdisjoint(KINDS[self.kind].type.__struct_encode_fields__):
+            return Strangers(False)  # a field of the envelope that outlines do without
+        try:
+            opened = open_record(text, Options(), Account())
+        except Refused:
+            return Strangers(False)
+        [first, *others] = opened.bodies
+        if others or first.text is not text or first.kind.name != self.kind or not body.history:
+            return Strangers(False)
+        told = [name for name, raw in beside.items() if not says_nothing(raw)]
+        names = list(members)
+        middle = names.index(self.way.root[1:])
+        before = [f"/{escape(name)}" for name in told if names.index(name) < middle]
+        behind = [f"/{escape(name)}" for name in told if names.index(name) > middle]
+        return Strangers(True, before, behind)
+
+    def _came_before(self, history: list[Raw]) -> bool:
+        """Whether a record seems to repeat one that was seen, or to go on from it: by its second message.
+
+        The first one is often the same in every conversation.
+        """
+        if self.passing:
+            self.passing -= 1
+            return False
+        probe = bytes(history[len(history) > 1]) if history else b"[]"
+        if probe in self.known:
+            return True
+        # Whether it was seen is told by one byte of its hash, at a place that the rest of it gives.
+        place, sign = divmod(hash(probe) % (SEEN << 8), 256)
+        if self.seen[place] == sign:
+            return True
+        self.seen[place] = sign
+        return False
 
     def _directly(self, text: bytes, account: Account) -> Any:
         try:
@@ -95,29 +168,25 @@ class Recall:
             return None
         return self.way.put(body, self.way.directly, self, account)
 
-    def _together(self, text: bytes, account: Account) -> Any:
+    def _together(self, body: Any, account: Account) -> Any:
         self.new = 0
-        body = self.any.outline(text)
         value = self.way.put(body, self.way.together, self, account)
-        if not self.new:
-            self.strange = 0
-        else:
-            self.strange = self.strange + 1 if self.new * 2 > len(getattr(body, "history", body)) else 0
-            if self.strange >= STRANGE:
-                self.passing = PASSING
+        if self.repeats:
+            self.trial += 1
+            self.strange += self.new * 2 > len(getattr(body, "history", body))
+            if self.trial == TRIAL:
+                self.passing = PASSING if self.strange * 2 > TRIAL else 0
+                self.trial = self.strange = 0
         return value
 
     def learn(self, text: bytes) -> Known:
-        """What this message becomes. Raises as `convert`."""
-        known = self.apart.known(text)
-        # Most of what comes once never comes again, and to remember it would only cost memory: it is remembered when
-        # it comes for the second time. Whether it has is told by one byte of its hash, at a place that the rest gives.
-        place, sign = divmod(hash(text) % (SEEN << 8), 256)
-        if self.seen[place] == sign:
-            return self.known.keep(text, known, len(text) + OVERHEAD)
-        self.seen[place] = sign
+        """What this message becomes. Raises as `convert`.
+
+        Most of what comes once never comes again, and to remember it would only cost memory.
+        """
         self.new += 1
-        return known
+        known = self.apart.known(text)
+        return self.known.keep(text, known, len(text) + OVERHEAD) if self.repeats else known
 
 
 # ---------------------------------------------------------------- histories
@@ -264,8 +333,13 @@ def _request(body: Any, together: Together, recall: Recall, account: Account) ->
     whole = together(body.history, recall, settings.tools.schemas) if settings.usable else None
     if whole is None:
         return None
-    if whole.told or whole.unchecked or settings.spoken:
+    strangers = recall.strangers
+    if whole.told or whole.unchecked or settings.spoken or strangers:
+        if strangers:
+            strangers.tell(strangers.before, account)
         whole.tell(recall.way.root, account, 0)
+        if strangers:
+            strangers.tell(strangers.behind, account)
         conversion.say(settings.tools, account)
         account.join(settings.said)
         whole.tell(recall.way.root, account, 1)

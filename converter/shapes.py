@@ -206,7 +206,7 @@ def _pair(text: bytes, members: Members, options: Options, account: Account) -> 
     """``request`` and ``response``, or what --request-at and --response-at say. Gives the record, both converted."""
     pointers = (options.request_at, options.response_at)
     said = options.shape == "pair" or pointers != ("/request", "/response")
-    there = [pointer for pointer in pointers if members and place.look(text, pointer) is not None]
+    there = [pointer for pointer in pointers if _leads(members, pointer) and place.look(text, pointer) is not None]
     if not there or (len(there) < len(pointers) and not said):
         return None
     found = _present(text, pointers)
@@ -214,6 +214,11 @@ def _pair(text: bytes, members: Members, options: Options, account: Account) -> 
         return None
     _answered(text, options.response_at, found.get(options.response_at), options.request_at)
     return _in_place(text, found, account, pair=True)
+
+
+def _leads(members: Members, pointer: str) -> bool:
+    """Whether a pointer may lead anywhere, by its first part."""
+    return pointer.split("/", 2)[1].replace("~1", "/").replace("~0", "~") in members if pointer else bool(members)
 
 
 def _answered(text: bytes, pointer: str, span: place.Span | None, request: str) -> None:

@@ -185,3 +185,33 @@ def test_a_memo_holds_no_more_than_its_room():
     assert memo["00999"] == 999
     assert memo.keep("x" * 500, 1) == 1
     assert "x" * 500 not in memo
+
+
+# ---------------------------------------------------------------- fields that no envelope has
+
+
+@pytest.mark.parametrize(
+    ("beside", "code"),
+    [
+        ({"response": [{"role": "assistant"}]}, "unknown_shape"),
+        ({"response": {"choices": [{"message": said("x"), "finish_reason": "stop"}]}}, None),
+        ({"system": "x"}, "unknown_shape"),
+        ({"options": {"num_ctx": 1}}, "unknown_shape"),
+        ({"request": {}, "response": {}}, None),
+    ],
+)
+def test_a_field_that_was_vetted_lets_no_other_value_and_no_other_format_through(beside, code):
+    harmless = {"messages": HISTORY, "response": None, "zz": 1}
+    for record in ({"messages": HISTORY, **beside}, {**beside, "messages": HISTORY}):
+        _, found = outcomes(CHAT, harmless, record, tools=TOOLS)
+        assert found == rooms(CHAT, tools=TOOLS).outcome(1, dumps(record).encode())
+        assert isinstance(found, Converted) or [reason.code for reason in found.reasons] == [code]
+
+
+def test_fields_that_no_envelope_has_are_named_where_they_stand():
+    record = {"zz~": 1, "messages": [{**HISTORY[0], "zz": 2}], "y/y": [3], "null": None}
+    [found] = outcomes(CHAT, record)
+    assert [(notice.code, notice.paths) for notice in found.notices] == [
+        ("dropped", ["/zz~0", "/messages/0/zz", "/y~1y"])
+    ]
+    assert found == rooms(CHAT).outcome(1, dumps(record).encode())

@@ -1,0 +1,69 @@
+"""A value is found by its pointer where it stands in the text, whatever stands around it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from converter import place
+
+KEYS = st.sampled_from(["a", "b", "é", "a/b", "~", "", '"q', "\\", "x y", "0"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["", "é😀", '}{][,:"', "\\"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+SPACING = st.sampled_from([(",", ":"), (" , ", " : "), (",\n\t", ":\r\n")])
+
+
+def pointers(value, path=""):
+    """Every value with its pointer."""
+    yield path, value
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from pointers(one, f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}")
+
+
+@given(VALUES, SPACING, st.booleans(), st.sampled_from(["", " ", "\n"]))
+def test_every_value_is_found_where_it_stands(value, spacing, ascii_only, around):
+    text = (around + json.dumps(value, ensure_ascii=ascii_only, separators=spacing) + around).encode()
+    for pointer, expected in pointers(value):
+        start, end = place.find(text, pointer)
+        found = json.loads(text[start:end])
+        assert found == expected
+        assert type(found) is type(expected)
+        replaced = place.replaced(text, [((start, end), b'"new"')])
+        assert json.loads(replaced) == _with(value, pointer, "new")
+
+
+def _with(value, pointer, new):
+    if not pointer:
+        return new
+    copy = json.loads(json.dumps(value))
+    at = copy
+    *steps, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    for step in steps:
+        at = at[int(step) if isinstance(at, list) else step]
+    at[int(last) if isinstance(at, list) else last] = new
+    return copy
+
+
+@pytest.mark.parametrize("pointer", ["/b", "/a/2", "/a/01", "/a/-", "/a/x", "/a/0/0", "a"])
+def test_a_pointer_that_leads_nowhere_finds_nothing(pointer):
+    assert place.look(b'{"a": [1, 2]}', pointer) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b'{"a": 1, "b": [2], "a": 33}', b"33"),
+        (b'{"a": {"b": 1}, "a" : [1, {"b": "}"}] , "c": 0}', b'[1, {"b": "}"}]'),
+        (b'{"\\u0061": "\xc3\xa9", "b": 0, "a": "x"}', b'"x"'),
+        (b'{"a": 1, "a": 1}', b"1"),
+    ],
+)
+def test_of_keys_that_stand_twice_the_last_counts_as_for_every_decoder(text, expected):
+    start, end = place.find(text, "/a")
+    assert text[start:end] == expected
+    assert start == text.rindex(expected)
