@@ -423,7 +423,7 @@ def rows_of_arrow(stream: Any) -> Any:
 
 # ---------------------------------------------------------------- lines as rows
 
-GROUP: Final = 16 << 20
+GROUP: Final = 8 << 20
 """Bytes of JSON in a row group, after which the next one begins."""
 
 GROUP_ROWS: Final = 1 << 14
