@@ -115,7 +115,7 @@ MOMENT = datetime(2024, 5, 1, 10, 0, 0, 5, UTC)
         (pa.array([[]], pa.list_(pa.int64())), "[]"),
         (pa.array([[1]], pa.large_list(pa.int8())), "[1]"),
         (pa.array([[1, 2]], pa.list_(pa.int64(), 2)), "[1,2]"),
-        (pa.array([{"b": 1, "a": None}]), '{"b":1,"a":null}'),
+        (pa.array([{"b": 1}], pa.struct([("b", pa.int8()), ("a", pa.string())])), '{"b":1,"a":null}'),
         (pa.array([[{"a": ["x"]}, None]]), '[{"a":["x"]},null]'),
         (pa.array([[("k", 1), ("a", None)]], pa.map_(pa.string(), pa.int64())), '{"k":1,"a":null}'),
         (as_json(['{"a": 1.0,\n "b":"\\ud800"}']), '{"a": 1.0,  "b":"\\ud800"}'),
