@@ -54,10 +54,11 @@ def _naming(name: str, what: str) -> Iterator[None]:
     """The faults of the Arrow library as sentences about this file, that begin with ``what``."""
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as fault:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as fault:
         if isinstance(fault, OSError) and (fault.errno or fault.filename):
             raise
-        cause = str(fault).partition("\n")[0]
+        # A length that was overwritten asks for more memory than there is.
+        cause = str(fault).partition("\n")[0] or "it asks for more memory than there is"
         raise OSError(None, f"{what} ({cause})", name) from fault
 
 

@@ -296,6 +296,18 @@ def test_a_damaged_page_is_an_error_with_the_name_of_the_file(tmp_path):
     assert not (tmp_path / "out.jsonl").exists()
 
 
+def test_a_length_beyond_all_memory_is_an_error():
+    class Full(io.BytesIO):
+        name = "t.arrow"
+
+        def read(self, size=-1):
+            raise MemoryError
+
+    with pytest.raises(OSError, match="more memory than there is") as caught, tables.rows_of_arrow(Full(b"")):
+        pass
+    assert caught.value.filename == "t.arrow"
+
+
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
 def test_a_name_that_promises_a_table(tmp_path, name):
     (tmp_path / name).write_bytes(b'{"messages":[]}\n')
