@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 import click
 from msgspec import Struct
 
-from converter.files import STANDARD, opened, renamed_into, written
+from converter.files import STANDARD, is_table, opened, renamed_into, written
 from converter.options import REPAIRS, Options
 from converter.outcome import ALLOWABLE
 from converter.records import MAX_LINE_BYTES, records
@@ -64,10 +64,14 @@ class Job(Struct, frozen=True, kw_only=True):
         return [(output, (name,)) for name, output in zip(self.inputs, outputs, strict=True)]
 
     def check(self) -> None:
-        """Raises `ValueError` where two outputs would be one file, or an output would replace an input."""
+        """Raises `ValueError` where two outputs would be one file, an output would replace an input, or is no table."""
         data = [] if self.dry_run else [output for output, _ in self.batches()]
         inputs = {os.path.realpath(name) for name in self.inputs if name != STANDARD}
         seen = set()
+        if self.report and is_table(self.report):
+            raise ValueError(f"{self.report} is a table, and the report is one JSON object: give it another name")
+        if self.command == "check" and is_table(self.output):
+            raise ValueError(f"{self.output} is a table, and check writes lines of text: give it another name")
         for name in (*data, *filter(None, (self.rejects, self.notices, self.report))):
             place = name if name == STANDARD else os.path.realpath(name)
             if place in inputs:
@@ -352,7 +356,8 @@ def to_responses(context: click.Context, /, **given: Any) -> None:
     """Chat Completions logs to Open Responses items.
 
     INPUT holds one JSON record a line, or one array of records, or one record over several lines, or SSE text;
-    no INPUT or - is standard input. Compressed files (.gz, .bz2, .xz, .zst) are read and written.
+    no INPUT or - is standard input. Compressed files (.gz, .bz2, .xz, .zst) and tables (.parquet) are read and written,
+    .arrow files are read.
 
     \b
     Examples:
@@ -372,7 +377,8 @@ def to_chat(context: click.Context, /, **given: Any) -> None:
     """Open Responses items to Chat Completions messages.
 
     INPUT holds one JSON record a line, or one array of records, or one record over several lines, or SSE text;
-    no INPUT or - is standard input. Compressed files (.gz, .bz2, .xz, .zst) are read and written.
+    no INPUT or - is standard input. Compressed files (.gz, .bz2, .xz, .zst) and tables (.parquet) are read and written,
+    .arrow files are read.
 
     \b
     Examples:

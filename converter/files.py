@@ -1,4 +1,4 @@
-"""Lines in, lines out: open and decompress, write aside and rename."""
+"""Lines in, lines out: open and decompress, a table as lines, write aside and rename."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUFFER: Final = 1 << 18
 STREAM_SUFFIXES: Final = (".sse", ".txt")
 
 
-# ---------------------------------------------------------------- compression
+# ---------------------------------------------------------------- compression and tables
 
 
 def _gzip(stream: Any, mode: Any) -> Any:
@@ -50,23 +50,49 @@ def _zstandard(stream: Any, mode: Any) -> Any:
         ) from missing
 
 
-class Codec(NamedTuple):
-    """A compression: the bytes it starts with, and the function that wraps a stream for reading or writing."""
+def _parquet(stream: Any, mode: Any) -> Any:
+    from converter import tables
 
-    magic: bytes
+    return tables.rows_of_parquet(stream) if mode == "rb" else tables.made(stream)
+
+
+def _arrow(stream: Any, mode: Any) -> Any:
+    if mode != "rb":
+        raise OSError("Arrow files (.arrow) are read and not written: give the output the name of a .parquet file")
+    from converter import tables
+
+    return tables.rows_of_arrow(stream)
+
+
+class Codec(NamedTuple):
+    """A form of file other than lines: the bytes it starts with, and the function that wraps a stream of it.
+
+    Wrapped for reading it gives lines, wrapped for writing it takes them; either way as a context.
+    """
+
+    magic: tuple[bytes, ...]
     wrap: Callable[[Any, str], Any]
 
 
 CODECS: Final = {
-    ".gz": Codec(b"\x1f\x8b", _gzip),
-    ".bz2": Codec(b"BZh", _bzip2),
-    ".xz": Codec(b"\xfd7zXZ\x00", _xz),
-    ".zst": Codec(b"\x28\xb5\x2f\xfd", _zstandard),
+    ".gz": Codec((b"\x1f\x8b",), _gzip),
+    ".bz2": Codec((b"BZh",), _bzip2),
+    ".xz": Codec((b"\xfd7zXZ\x00",), _xz),
+    ".zst": Codec((b"\x28\xb5\x2f\xfd",), _zstandard),
+    ".parquet": Codec((b"PAR1",), _parquet),
+    ".arrow": Codec((b"ARROW1", b"\xff\xff\xff\xff"), _arrow),
 }
+
+TABLES: Final = (".parquet", ".arrow")
+
+
+def is_table(name: str) -> bool:
+    """Whether a name is that of a table, which holds a JSON record a row and nothing else."""
+    return suffixes(name)[2].lower() in TABLES
 
 
 def suffixes(name: str) -> tuple[str, str, str]:
-    """A name in three: ``a/log.sse.gz`` is ``a/log``, ``.sse``, ``.gz``."""
+    """A name in three: ``a/log.sse.gz`` is ``a/log``, ``.sse``, ``.gz``; the third is a name of `CODECS`, or empty."""
     plain, compression = os.path.splitext(name)
     if compression.lower() not in CODECS:
         plain, compression = name, ""
@@ -81,6 +107,8 @@ class Counted(io.RawIOBase):
 
     def __init__(self, stream: Any) -> None:
         self.count = 0
+        self.name = getattr(stream, "name", STANDARD)
+        self._stream = stream
         # A pipe gives what is there: waiting until the buffer is full would hold back a live log.
         self._read: Callable[[Any], int | None] = getattr(stream, "readinto1", None) or stream.readinto
 
@@ -93,6 +121,18 @@ class Counted(io.RawIOBase):
         count = self._read(buffer)
         self.count += count or 0
         return count
+
+    def seekable(self) -> bool:
+        """Whether what is counted is: a table is not read from its start to its end."""
+        return bool(self._stream.seekable())
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go on elsewhere."""
+        return int(self._stream.seek(offset, whence))
+
+    def tell(self) -> int:
+        """Where it is read."""
+        return int(self._stream.tell())
 
 
 class Source(NamedTuple):
@@ -113,7 +153,7 @@ def from_bytes(data: bytes, name: str = STANDARD) -> Source:
 
 @contextmanager
 def opened(name: str) -> Iterator[Source]:
-    """Open an input by name (``-`` is standard input), decompressed by what its first bytes say."""
+    """Open an input by name (``-`` is standard input), decompressed by what its first bytes say; a table as lines."""
     with ExitStack() as stack:
         if name == STANDARD:
             raw, size = sys.stdin.buffer, None
@@ -152,6 +192,7 @@ def renamed_into(folder: str, names: Sequence[str]) -> Iterator[str]:
         base, suffix, compression = suffixes(os.path.relpath(path, root))
         # What is written holds a record a line, and under the name of a stream it would be read as one.
         suffix = ".jsonl" if suffix.lower() in STREAM_SUFFIXES else suffix
+        compression = ".parquet" if is_table(path) else compression
         yield os.path.join(folder, base + suffix + compression)
 
 
@@ -160,7 +201,7 @@ def written(name: str) -> Iterator[BinaryIO]:
     """A stream to write to. A file stands under its name only when the block ends without an exception.
 
     ``-`` is standard output. What is not a regular file (a pipe, ``/dev/null``) is written directly. The suffix
-    of the name says the compression.
+    of the name says the compression, or that a table is to be made of the lines.
     """
     if name == STANDARD:
         yield sys.stdout.buffer

@@ -14,7 +14,18 @@ from msgspec import Raw
 
 from converter import chat, responses
 from converter.chat import MISSING_ID
-from converter.reading import Members, Reading, Tables, elements_of, encode, kind, members_of, text_of, without_nulls
+from converter.reading import (
+    Members,
+    Reading,
+    Tables,
+    elements_of,
+    encode,
+    has_null_members,
+    kind,
+    members_of,
+    text_of,
+    without_nulls,
+)
 
 PRINTABLE: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 
@@ -117,7 +128,10 @@ def _arguments(members: Members, path: str, reading: Reading) -> None:
             text = plain
         _set(members, "arguments", text.decode())
         return
-    hint = " (--repair stringify-arguments writes it as one)" if kind(raw) == "an object" else ""
+    hint = ""
+    if kind(raw) == "an object":
+        padded = ", with null-padding without the nulls of a table" if has_null_members(bytes(raw)) else ""
+        hint = f" (--repair stringify-arguments writes it as one{padded})"
     reading.account.refuse("arguments_type", f"{path}/arguments", f"{kind(raw)}, not a JSON string{hint}")
     _set(members, "arguments", "")
 

@@ -8,6 +8,7 @@ types, and leaves as JSON text that they do decode, with an account of what was 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -68,6 +69,14 @@ def without_nulls(raw: Raw) -> Any:
     if kind(raw) == "an object":
         return {key: without_nulls(value) for key, value in members_of(raw).items() if kind(value) != "null"}
     return [without_nulls(element) for element in elements_of(raw)] if kind(raw) == "an array" else raw
+
+
+def has_null_members(text: bytes) -> bool:
+    """Whether a JSON text looks as if a table had padded it: enough to name the repair, not to make it."""
+    return b"null" in text and _NULL_MEMBER.search(text) is not None
+
+
+_NULL_MEMBER: Final = re.compile(rb'":\s*null\b')
 
 
 def escape(key: str) -> str:

@@ -59,7 +59,8 @@ def _lines(source: Source, limit: int) -> Lines:
                 yield number, raw
     except Exception as fault:
         # Each codec has its own exceptions for data that is damaged or cut, EOFError first of all.
-        if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno):
+        # One that names its file is a sentence already.
+        if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and (fault.errno or fault.filename)):
             raise
         raise OSError(f"{source.name}: damaged or cut compressed data at line {number + 1} ({fault})") from fault
 

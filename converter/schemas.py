@@ -21,6 +21,7 @@ from converter.keywords import BUDGET, Budget, GivenUpError, is_schema, slow_val
 from converter.memo import Memo
 from converter.outcome import Verdict
 from converter.patterns import UnusableError
+from converter.reading import has_null_members
 from converter.references import Draft, every_node, follow, read_schema, settle
 
 __all__ = ["ToolSchema", "parse_verdict", "strict_qualifies", "tool_schema"]
@@ -63,6 +64,9 @@ def _fast_validator(schema: Any, draft: Draft) -> Any:
         return None  # jsonschema decides whether the schema is at fault
 
 
+PADDED: Final = ", and has null members as tables pad their rows with (--repair null-padding leaves them out)"
+
+
 class ToolSchema:
     """One tool's parameter schema, ready to check arguments texts against. Made by `tool_schema`.
 
@@ -94,7 +98,9 @@ class ToolSchema:
         self._draft = draft = settle(schema)
         self._fast = _fast_validator(schema, self._draft) if plain else None
         if self._fast is None and not is_schema(schema, draft):
-            raise UnusableError(f"is invalid under the metaschema of {self._draft.validator.removesuffix('Validator')}")
+            padded = PADDED if has_null_members(self._text) else ""
+            name = self._draft.validator.removesuffix("Validator")
+            raise UnusableError(f"is invalid under the metaschema of {name}{padded}")
         if isinstance(schema, dict) and re.search(rb'ef"|\\u|unevaluated', self._text):
             self._applied = follow(schema, draft, lambda each: is_schema(each, draft))
         if self._fast is None:

@@ -16,7 +16,7 @@ FLOORS = (
     "outcome options",
     "chat responses",
     "text place normal memo plain outline",
-    "files frames records",
+    "tables files frames records",
     "chat_stream responses_stream streams",
     "reading habits ids usage settings reasoning",
     "patterns arguments references keywords schemas tools",
@@ -37,7 +37,7 @@ ORDER = " ".join(FLOORS).split()
 """Every module, from what knows nothing to the command line; each imports only what stands before it."""
 
 RUNTIME = {"msgspec", "jsonschema", "click"}
-OPTIONAL = {"jsonschema_rs": "schemas", "xopen": "files"}
+OPTIONAL = {"jsonschema_rs": "schemas", "xopen": "files", "pyarrow": "tables"}
 """Extras: the one module that looks for each, and does without."""
 
 OF_JSONSCHEMA = {"referencing"}
