@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -248,5 +249,23 @@ def to_chat(record: Any, options: Options | None = None) -> Converted:
 
 
 def _one(verb: Verb, record: Any, options: Options | None) -> Converted:
-    written, notices = Session(verb, options or Options()).convert(_text_of(record))
+    written, notices = _session(verb, options or DEFAULT).convert(_text_of(record))
     return Converted(1, written, notices)
+
+
+DEFAULT: Final = Options()
+_thread: Final = threading.local()
+
+
+def _session(verb: Verb, options: Options) -> Session:
+    """A session with these options: that of the call before, where it had the same, so that a loop is as fast as a log.
+
+    No other thread uses it. Tools can be changed from outside, so with them it is always a new one.
+    """
+    kept: Session | None = getattr(_thread, verb, None)
+    if kept is not None and (kept.options is options or kept.options == options) and options.tools is None:
+        return kept
+    session = Session(verb, options)
+    if options.tools is None:
+        setattr(_thread, verb, session)
+    return session

@@ -6,6 +6,7 @@ What a log repeats from record to record (a conversation so far, tools, settings
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 from msgspec import UNSET, Raw, Struct, UnsetType, ValidationError, defstruct, json
@@ -31,7 +32,11 @@ def _outlines(request: type[Struct], history: str, rare: str, *others: str) -> C
         name, rename = f"{request.__name__}Outline", {"history": history}
         return defstruct(name, fields, rename=rename, forbid_unknown_fields=True, gc=False, kw_only=True)
 
-    return lambda type_: (outline(type_, settings[: settings.index(rare)]), outline(type_, settings))
+    @cache
+    def outlines(type_: Any) -> tuple[Any, Any]:
+        return outline(type_, settings[: settings.index(rare)]), outline(type_, settings)
+
+    return outlines
 
 
 def lists(type_: Any) -> tuple[Any, Any]:
@@ -57,6 +62,17 @@ def settings(body: Any) -> dict[str, Raw]:
     return {name: value for name, value in named if value is not NOTHING}
 
 
+@cache
+def _decoder(type_: Any) -> Callable[[bytes], Any]:
+    return json.Decoder(type_).decode
+
+
+@cache
+def _among(full: type[Struct]) -> Any:
+    """The same outline, among whatever other fields."""
+    return defstruct(full.__name__, [], bases=(full,), forbid_unknown_fields=False, gc=False, kw_only=True)
+
+
 class Decoder:
     """Decodes the outlines of one log.
 
@@ -67,13 +83,11 @@ class Decoder:
     __slots__ = ("among", "decode", "full", "names")
 
     def __init__(self, common: Any, full: Any) -> None:
-        self.decode = json.Decoder(common).decode
-        self.full = json.Decoder(full).decode
+        self.decode, self.full = _decoder(common), _decoder(full)
         self.names: frozenset[str] = frozenset()
         if isinstance(full, type) and issubclass(full, Struct):
             self.names = frozenset(full.__struct_encode_fields__)
-            among = defstruct("Among", [], bases=(full,), forbid_unknown_fields=False, gc=False, kw_only=True)
-            self.among = json.Decoder(among).decode
+            self.among = _decoder(_among(full))
 
     def outline(self, text: bytes) -> Any:
         """The outline of this text. Raises `msgspec.ValidationError` where it has none, and `msgspec.DecodeError`."""

@@ -410,3 +410,35 @@ def test_nothing_is_read_sent_or_logged(monkeypatch, caplog, capfd):
 def test_said_texts_go_both_ways():
     record = [USER, said("y"), USER, asks(call()), tool()]
     assert to_chat(to_responses(record).body).body == record
+
+
+# ---------------------------------------------------------------- call after call
+
+
+def test_a_call_tells_nothing_of_the_calls_before_it():
+    strict, loses = Options(strict=True), {"messages": [{"role": "user", "content": "x"}], "seed": 7}
+    for _ in range(3):
+        assert [notice.code for notice in to_responses(loses).notices] == ["dropped"]
+        with pytest.raises(Refused, match="loss"):
+            to_responses(loses, strict)
+        with pytest.raises(Refused, match="invalid_json"):
+            to_responses("{")
+
+
+def test_tools_that_were_changed_between_two_calls_count_as_they_are():
+    tools = {"f": {"type": "object"}}
+    function = {"name": "f", "arguments": "{}"}
+    call = {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+    options = Options(tools=tools)
+    assert to_responses([call], options).json
+    tools["f"]["required"] = ["a"]
+    with pytest.raises(Refused, match="arguments_schema"):
+        to_responses([call], options)
+
+
+def test_threads_do_not_disturb_each_other():
+    records = [{"messages": [{"role": "user", "content": f"{number} " * 50}], "seed": number} for number in range(40)]
+    expected = [to_responses(record) for record in records]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            assert list(pool.map(to_responses, records)) == expected
