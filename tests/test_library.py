@@ -436,7 +436,7 @@ def test_tools_that_were_changed_between_two_calls_count_as_they_are():
         to_responses([call], options)
 
 
-def test_threads_do_not_disturb_each_other():
+def test_calls_of_threads_do_not_disturb_each_other():
     records = [{"messages": [{"role": "user", "content": f"{number} " * 50}], "seed": number} for number in range(40)]
     expected = [to_responses(record) for record in records]
     with ThreadPoolExecutor(8) as pool:
