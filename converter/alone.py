@@ -12,8 +12,9 @@ from typing import Any, Final
 from msgspec import UNSET, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
-from converter import chat, ids, into_chat, into_responses, responses, turns
+from converter import chat, into_chat, into_responses, responses, turns
 from converter.entry import enter
+from converter.gate import CALL_ID_LIMIT
 from converter.kinds import KINDS, Envelope, recognise
 from converter.options import Options
 from converter.outcome import Account
@@ -30,10 +31,12 @@ Told = tuple[tuple[str, str, str], ...]
 class Call(Struct, gc=False):
     """A call, where its arguments stand below its message or item, and in Chat what is written for it.
 
+    ``own`` is what no other call of a record may have: the id of the item, or in Chat the call id.
     ``satisfies`` is the schema that its arguments were last found to satisfy.
     """
 
     call_id: str
+    own: str
     name: str
     arguments: str
     place: str
@@ -167,17 +170,18 @@ def _asks(message: chat.AssistantMessage, apart: Apart) -> Known:
         known.part = ASKS
         known.wordless = items[0] is called[0]
         places = [f"/tool_calls/{number}/function/arguments" for number in range(len(called))]
-        calls = [Call(one.call_id, one.name, one.arguments, place) for one, place in zip(called, places, strict=True)]
+        calls = [
+            Call(one.call_id, one.id, one.name, one.arguments, place) for one, place in zip(called, places, strict=True)
+        ]
         known.calls = tuple(calls)
     return known
 
 
 def _in_order(call: Any) -> bool:
     """Whether nothing is to be said of a call but what its schema says."""
-    return call.arguments[:1] == "{" and _named(call.name) is not None and _plain(call.call_id) is not None
+    return call.arguments[:1] == "{" and _named(call.name) is not None and len(call.call_id) <= CALL_ID_LIMIT
 
 
-_plain: Final = ids.PLAIN.fullmatch
 _named: Final = TOOL_NAME.fullmatch
 
 
@@ -243,7 +247,7 @@ def _asks_item(item: responses.FunctionCall, apart: Apart) -> Known:
     if made is None or apart.turn.unfinished or not _in_order(item):
         apart.turn.unfinished.clear()
         return NEVER
-    call = Call(item.call_id, item.name, item.arguments, "/arguments", Raw(encode(made)))
+    call = Call(item.call_id, item.call_id, item.name, item.arguments, "/arguments", Raw(encode(made)))
     return Known(part=ASKS, calls=(call,))
 
 

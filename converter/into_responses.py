@@ -54,8 +54,8 @@ class Context:
 
     def item_id(self, call_id: str) -> str:
         """The id of the next item with this call id. A call id may come again in one record; an item id never does."""
-        made = f"fc_{call_id}"
-        if made in self.item_ids or _fits(call_id) is None:
+        made = f"fc_{call_id}" if _fits(call_id) is not None else f"fc_{ids.digest(call_id)}"
+        if made in self.item_ids:
             made = f"fc_{ids.digest(call_id, str(len(self.item_ids)))}"
         self.item_ids.add(made)
         return made

@@ -87,7 +87,7 @@ class Reason(Struct, frozen=True, gc=False):
         return f"{self.code} at {self.path or 'the top'}: {self.message}"
 
 
-class Notice(Struct, frozen=True):
+class Notice(Struct, frozen=True, gc=False):
     """What a reader of a written record must know: a code of `NOTICES`, JSON Pointers into the input, a detail."""
 
     code: str
@@ -106,7 +106,7 @@ class Refused(Exception):
         return "; ".join(map(str, self.reasons))
 
 
-class Converted(Struct):
+class Converted(Struct, gc=False):
     """A record that is written: its position (from 1), the bytes to write, and the notices."""
 
     line: int
@@ -122,7 +122,7 @@ class Converted(Struct):
             return json.loads(self.json)  # lone surrogates, kept as their escape: msgspec reads none
 
 
-class Rejected(Struct):
+class Rejected(Struct, gc=False):
     """A record that is refused: its position (from 1), the reasons, and the text as it stood."""
 
     line: int
@@ -231,6 +231,9 @@ class Account:
 
     def join(self, other: Account) -> None:
         """Say here what was said there, of the same body."""
+        if not (self.found or self.base or self.layers or other.reasons):
+            self.found = {code: details.copy() for code, details in other.found.items()}
+            return
         for code, details in other.found.items():
             for path, detail in details.items():
                 self.notice(code, path, detail)
@@ -239,4 +242,7 @@ class Account:
 
     def notices(self) -> list[Notice]:
         """The notices, at most one a code, in the order in which they were found."""
-        return [Notice(code, list(told), _joined(told.values())) for code, told in self.found.items()]
+        return [
+            Notice(code, list(told), _joined(told.values()) if any(told.values()) else "")
+            for code, told in self.found.items()
+        ]

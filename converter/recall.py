@@ -237,9 +237,9 @@ def _items(messages: list[Raw], recall: Recall, schemas: Schemas) -> Whole | Non
                 schema = schemas.get(name)
                 if schema is None or schema is not call.satisfies:
                     _judge(call, at, schema, whole, recall)
-                if call_id in asked:
+                if call.own in asked or call_id in opened:
                     return None
-                asked.add(call_id)
+                asked.add(call.own)
                 opened[call_id] = name
         if known.told is not None:
             whole.told = [*(whole.told or ()), (at, known)]
