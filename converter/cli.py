@@ -6,12 +6,13 @@ What takes long to import is imported when a command runs, so that ``--help`` an
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
@@ -21,20 +22,26 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 import click
 from msgspec import Struct
 
-from converter.files import STANDARD, opened, renamed_into, written
+from converter.files import STANDARD, opened, renamed_into
 from converter.options import REPAIRS, Options
 from converter.outcome import ALLOWABLE
 from converter.records import MAX_LINE_BYTES, records
+from converter.targets import Aside, Targets, special
 
 if TYPE_CHECKING:
+    from converter.crew import Crew
     from converter.report import Ledger
-    from converter.shards import Crew
+    from converter.shards import Piece
 
-WRITTEN, FAILED, REFUSED, INTERRUPTED, PIPE_CLOSED, TERMINATED = 0, 1, 3, 130, 141, 143
+WRITTEN, FAILED, REFUSED, PIPE_CLOSED = 0, 1, 3, 141
 """Exit statuses; click adds 2 for a command line that it does not understand."""
 
 
 # ---------------------------------------------------------------- the run
+
+
+Inputs = tuple[tuple[int, str], ...]
+Batch = tuple[str, Inputs]
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -56,12 +63,13 @@ class Job(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     quiet: bool = False
 
-    def batches(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each output, with the inputs that go into it in order."""
+    def batches(self) -> list[Batch]:
+        """Each output, with the inputs that go into it in order, each behind its position among all."""
+        numbered = tuple(enumerate(self.inputs))
         if self.out_dir is None:
-            return [(self.output, self.inputs)]
+            return [(self.output, numbered)]
         outputs = renamed_into(self.out_dir, self.inputs)
-        return [(output, (name,)) for name, output in zip(self.inputs, outputs, strict=True)]
+        return [(output, (one,)) for one, output in zip(numbered, outputs, strict=True)]
 
     def check(self) -> None:
         """Raises `ValueError` where two outputs would be one file, or an output would replace an input."""
@@ -78,21 +86,37 @@ class Job(Struct, frozen=True, kw_only=True):
                 seen.add(place)
 
 
+class Run(Struct, frozen=True, kw_only=True):
+    """A job that is being done. ``held``: where complete outputs wait for the end of the run, if they do."""
+
+    job: Job
+    ledger: Ledger
+    crew: Crew
+    targets: Targets
+    held: list[Aside] | None
+    shared: frozenset[str]
+    """The inputs that workers read."""
+
+
 def run(job: Job, options: Options, step: Any) -> int:
     """Do the job; the exit status. Raises `OSError` where it cannot be done."""
+    from converter.crew import Crew, Task, cores
     from converter.report import Ledger, RefusalLimitError, Speaker
-    from converter.shards import Crew, Task, cores
+    from converter.shards import shared, size
 
     for name in job.inputs:
         if name != STANDARD and not os.access(name, os.R_OK):
             open(name, "rb").close()  # raises, before anything is written
     began = time.monotonic()
-    skipped: list[str] = []
-    with ExitStack() as stack:
+    batches, skipped = _ahead(job)
+    names = tuple(name for _, inputs in batches for _, name in inputs)
+    with Targets() as targets, ExitStack() as stack:
         rejects, notices, report_file = (
-            stack.enter_context(written(name)) if name else None for name in (job.rejects, job.notices, job.report)
+            stack.enter_context(targets.written(name, targets.rows)) if name else None
+            for name in (job.rejects, job.notices, job.report)
         )
-        speaker = Speaker(job.quiet, refusals=rejects is None)
+        to_terminal = job.output == STANDARD and job.out_dir is None and not job.dry_run and sys.stdout.isatty()
+        speaker = Speaker(job.quiet, refusals=rejects is None, crowded=to_terminal, size=size(names))
         ledger = Ledger(speaker, rejects, notices, job.max_rejects)
         task = Task(
             command=job.command,
@@ -105,14 +129,19 @@ def run(job: Job, options: Options, step: Any) -> int:
         )
         # A limit counts records over the whole run, which no worker sees.
         jobs = 1 if job.limit is not None else job.jobs or cores()
-        crew = stack.enter_context(Crew(task, step, jobs))
+        crew = stack.enter_context(Crew(task, step, jobs, _folder(job)))
+        # With an output for each input, those that are complete stand at once, so that a later run can go on behind
+        # them. Where rows are kept, the outputs wait for them: rows of an output that stands must not be lost.
+        held = None if job.out_dir and not (rejects or notices) else targets.data
+        workable = shared(names, job.form, job.max_line_bytes) if jobs > 1 else frozenset()
+        this = Run(job=job, ledger=ledger, crew=crew, targets=targets, held=held, shared=workable)
+        if workable:
+            crew.start(_plan(this, batches))
         complete = True
         try:
-            for output, names in job.batches():
-                if job.skip_existing and os.path.exists(output):
-                    skipped += names
-                elif _left(job, ledger) != 0:
-                    _batch(job, crew, ledger, output, names)
+            for output, inputs in batches:
+                if _left(this) != 0:
+                    _batch(this, output, inputs)
         except RefusalLimitError:
             complete = False
         report = ledger.report(job.command, time.monotonic() - began, complete, skipped)
@@ -122,57 +151,125 @@ def run(job: Job, options: Options, step: Any) -> int:
     return REFUSED if report.refused else WRITTEN
 
 
-def _batch(job: Job, crew: Crew, ledger: Ledger, output: str, names: tuple[str, ...]) -> None:
+def _ahead(job: Job) -> tuple[list[Batch], list[str]]:
+    """The batches to be done, and the inputs that are left out."""
+    batches, skipped = [], []
+    for output, inputs in job.batches():
+        if job.skip_existing and os.path.exists(output):
+            skipped += [name for _, name in inputs]
+        else:
+            batches.append((output, inputs))
+    return batches, skipped
+
+
+def _folder(job: Job) -> str | None:
+    """Where there is room for what is to be written: beside the output."""
+    return None if job.output == STANDARD or job.dry_run else os.path.dirname(os.path.realpath(job.output))
+
+
+def _plan(this: Run, batches: list[Batch]) -> Iterator[tuple[int, Iterable[Piece]]]:
+    """The work of the crew, by the positions of its inputs."""
+    from converter.shards import pieces
+
+    job = this.job
+    for output, inputs in batches:
+        own = bool(job.out_dir) and not job.dry_run and not special(output)
+        for position, name in inputs:
+            if name in this.shared:
+                begin = partial(_begun, this, output) if own else lambda: None
+                yield position, pieces(name, job.form, job.max_line_bytes, begin)
+
+
+def _begun(this: Run, output: str) -> Aside:
+    os.makedirs(os.path.dirname(output), exist_ok=True)
+    return this.targets.begin(output)
+
+
+def _batch(this: Run, output: str, inputs: Inputs) -> None:
+    job = this.job
     if job.out_dir and not job.dry_run:
         os.makedirs(os.path.dirname(output), exist_ok=True)
-    with written(os.devnull if job.dry_run else output) as stream:
-        for name in names:
-            left = _left(job, ledger)
-            if left == 0:
+    aside = this.crew.aside(inputs[0][0]) if this.shared else None
+    if aside:
+        with open(os.devnull, "wb") as stream:
+            _input(this, *inputs[0], stream)
+        this.targets.finish(aside, this.held)
+        return
+    with this.targets.written(os.devnull if job.dry_run else output, this.held) as stream:
+        for position, name in inputs:
+            if _left(this) == 0:
                 break
-            _input(job, crew, ledger, name, stream, left)
+            _input(this, position, name, stream)
 
 
-def _input(job: Job, crew: Crew, ledger: Ledger, name: str, stream: BinaryIO, left: int | None) -> None:
-    """One input, by all workers where it can be cut, else here."""
-    from converter.shards import splits, take
+def _input(this: Run, position: int, name: str, stream: BinaryIO) -> None:
+    """One input, by the workers or here."""
+    from converter.crew import take
 
-    form = splits(name, job.form, job.max_line_bytes) if crew.jobs > 1 else None
-    if form == "lines":
-        take(crew, ledger, name, stream)
+    job, crew, ledger = this.job, this.crew, this.ledger
+    if name in this.shared:
+        take(crew, ledger, position, name, stream)
         return
     with opened(name) as source:
-        lines = islice(records(source, form or job.form, job.max_line_bytes), left)
+        lines = islice(records(source, job.form, job.max_line_bytes), _left(this))
         ledger.take(source, crew.task.outcomes(crew.step, lines, stream), crew.task.write(stream))
 
 
-def _left(job: Job, ledger: Ledger) -> int | None:
-    return None if job.limit is None else job.limit - ledger.read
+def _left(this: Run) -> int | None:
+    return None if this.job.limit is None else this.job.limit - this.ledger.read
 
 
 # ---------------------------------------------------------------- the ends of a run
 
 
+STOPS: Final = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
+"""For the signals that ask for an end: what is said, and the exit status."""
+
+
+class Stopped(BaseException):
+    """A signal of `STOPS` came."""
+
+
+def _stop(number: int, frame: Any) -> NoReturn:
+    _deaf()  # what was begun is cleared away once, undisturbed
+    raise Stopped(number)
+
+
+def _deaf() -> None:
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def execute(job: Job, options: Options) -> NoReturn:
     """Run, and leave with the exit status: every way in which a run can break off ends here."""
-    from converter.shards import prepare
+    from converter.crew import prepare
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that files written aside are deleted
+    for number in STOPS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as a shell has it for what runs in the background
+            signal.signal(number, _stop)
     try:
         try:
             job.check()
             step = prepare(job.command, options)
         except ValueError as fault:
             raise click.UsageError(str(fault)) from fault
+        gc.freeze()  # what is loaded stays, and need not be looked through again and again
         sys.exit(run(job, options, step))
     except BrokenPipeError:
-        # The reader has enough. What is left in the buffer must not fail once more when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         sys.exit(PIPE_CLOSED)
-    except KeyboardInterrupt:
-        _leave("interrupted: the files that were being written are left as they were", INTERRUPTED)
+    except Stopped as stopped:
+        said, status = STOPS[stopped.args[0]]
+        _leave(f"{said}: the files that were being written are left as they were", status)
     except OSError as fault:
         _leave(f"{fault.filename}: {fault.strerror}" if fault.filename else str(fault), FAILED)
+    except MemoryError:
+        _leave("a record needs more memory than there is", FAILED)
+
+
+def _close_output() -> None:
+    """What is left in the buffer of standard output must not fail once more when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(sentence: str, status: int) -> NoReturn:
@@ -280,7 +377,7 @@ run_options: Final = _together(
     file("--rejects", help="Keep refused records in FILE, with their reasons."),
     file("--notices", help="Write to FILE what a reader of the written records must know."),
     file("--report", help="Write the sums of the run to FILE, as JSON."),
-    count("--jobs", help="Use up to N processes for a large plain file of one record a line. Default: all processors."),
+    count("--jobs", help="Use up to N processes for a large file, or many. Default: all processors."),
     count("--limit", help="Stop after N records."),
     flag("--fail-fast", help="Stop at the first refusal, and write no output."),
     index("--max-rejects", help="Stop when more than N records are refused, and write no output."),

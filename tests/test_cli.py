@@ -68,9 +68,7 @@ def fake(monkeypatch):
         monkeypatch.setitem(sys.modules, f"converter.{name}", module)
     monkeypatch.setattr(converter, "__version__", "9.9.9", raising=False)
     monkeypatch.setattr(converter, "SPECIFICATION", "2026-04-24", raising=False)
-    previous = signal.getsignal(signal.SIGTERM)
-    yield made
-    signal.signal(signal.SIGTERM, previous)
+    return made
 
 
 @pytest.fixture
@@ -409,7 +407,7 @@ def test_a_closed_pipe_ends_quietly(tmp_path):
     ("number", "status", "said"),
     [
         (signal.SIGINT, 130, b"converter: interrupted: the files that were being written are left as they were\n"),
-        (signal.SIGTERM, 143, b""),
+        (signal.SIGTERM, 143, b"converter: terminated: the files that were being written are left as they were\n"),
     ],
 )
 def test_a_signal_leaves_no_partial_target(tmp_path, number, status, said):
@@ -449,4 +447,5 @@ print(*sys.modules)
         "converter.options",
         "converter.outcome",
         "converter.records",
+        "converter.targets",
     }

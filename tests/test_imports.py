@@ -16,7 +16,7 @@ FLOORS = (
     "outcome options",
     "chat responses",
     "text place normal plain",
-    "files frames records",
+    "files targets frames records",
     "chat_stream responses_stream streams",
     "reading habits ids usage settings reasoning",
     "patterns arguments references keywords schemas tools",
@@ -30,6 +30,7 @@ FLOORS = (
     "verify convert __init__",
     "report published check",
     "shards",
+    "crew",
     "cli __main__",
 )
 ORDER = " ".join(FLOORS).split()

@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 import converter
-from converter import report, shards
+from converter import crew, report, shards
 from converter.cli import main
 from converter.outcome import Notice, Reason, Rejected
-from converter.report import DISTINCT, Listener, Speaker, Sums
+from converter.report import DISTINCT, Ledger, Listener, Speaker, Sums
 
 ASK = json.dumps({"messages": [{"role": "user", "content": "hi \u2028"}]}, ensure_ascii=False).encode()
 NOTED = json.dumps({"messages": [{"role": "user", "content": "hi", "weight": 1}], "seed": 1, "n": 1}).encode()
@@ -45,7 +45,6 @@ FILES = ("out", "rejects", "notices", "report")
 def run(tmp_path, monkeypatch):
     """A run in a folder of its own, that cuts files of any size; what it wrote and said, without the seconds."""
     monkeypatch.setattr(shards, "LEAST", 1)
-    previous = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments, jobs, data=MIXED, name="log.jsonl", status=3):
         folder = tmp_path / str(jobs)
@@ -62,8 +61,7 @@ def run(tmp_path, monkeypatch):
             written["report"] = re.sub(rb'"seconds": [\d.e-]+', b"", written["report"])
         return written, result.stdout, re.sub(r" in [\d.]+ s", "", result.stderr)
 
-    yield run
-    signal.signal(signal.SIGTERM, previous)
+    return run
 
 
 @pytest.fixture
@@ -71,12 +69,12 @@ def started(monkeypatch):
     """How many workers were started, in each run that started any."""
     numbers = []
 
-    def start(crew):
-        real(crew)
+    def start(crew, plan):
+        real(crew, plan)
         numbers.append(len(crew.workers))
 
-    real = shards.Crew._start
-    monkeypatch.setattr(shards.Crew, "_start", start)
+    real = crew.Crew.start
+    monkeypatch.setattr(crew.Crew, "start", start)
     return numbers
 
 
@@ -178,12 +176,15 @@ def test_as_many_refusals_are_shown(reasons, capsys):
     assert parent.omitted == alone.omitted
 
 
-def test_progress_where_it_is_a_terminal(monkeypatch, capsys):
-    speaker = Speaker(False, True)
-    speaker.live = True
+def test_progress_counts_the_whole_run(monkeypatch, capsys):
+    speaker = Speaker(False, True, size=4_000_000)
+    speaker.live, speaker.behind = True, 1_000_000
+    speaker.began -= 10
     monkeypatch.setattr(report, "TICK", -1)
-    speaker.tick(Sums(source="a", read=3, refused=1), 2_000_000, 4_000_000, time.monotonic() - 1)
-    assert "a: 2 of 4 MB, 3 records, 1 refused, " in capsys.readouterr().err
+    ledger = Ledger(speaker, None, None, None)
+    ledger.files += [Sums(source="a", written=2), Sums(source="b", refused=1)]
+    speaker.tick("b", 1_000_000, ledger)
+    assert "b: 2 of 4 MB, 3 records, 1 refused, 0.2 MB/s, 0:10 left" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- what one worker does
@@ -225,7 +226,7 @@ def test_standard_input_is_not_cut(started, monkeypatch):
 
 
 def test_all_processors_are_the_default(tmp_path, started, monkeypatch):
-    monkeypatch.setattr(shards, "cores", lambda: 3)
+    monkeypatch.setattr(crew, "cores", lambda: 3)
     monkeypatch.setattr(shards, "LEAST", 1)
     (tmp_path / "a").write_bytes(ASK + b"\n")
     assert CliRunner().invoke(main, ["to-responses", str(tmp_path / "a")]).exit_code == 0
@@ -233,7 +234,7 @@ def test_all_processors_are_the_default(tmp_path, started, monkeypatch):
 
 
 def test_processors():
-    assert 1 <= shards.cores() <= (os.cpu_count() or 1)
+    assert 1 <= crew.cores() <= (os.cpu_count() or 1)
 
 
 # ---------------------------------------------------------------- what breaks a run off
@@ -242,16 +243,16 @@ def test_processors():
 def killed(shard, task, step):
     if shard.start:
         os.kill(os.getpid(), signal.SIGKILL)
-    return PART(shard, task, step)
+    return PARTS(shard, task, step)
 
 
 def unread(shard, task, step):
     if shard.start:
         raise OSError(5, "Input/output error", shard.name)
-    return PART(shard, task, step)
+    return PARTS(shard, task, step)
 
 
-PART = shards._part
+PARTS = crew.parts
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ PART = shards._part
 )
 def test_a_worker_that_fails_leaves_no_partial_target(run, monkeypatch, part, said):
     monkeypatch.setattr(shards, "SHARD", 1000)
-    monkeypatch.setattr(shards, "_part", part)
+    monkeypatch.setattr(crew, "parts", part)
     written, _, stderr = run(*all_files("to-responses"), jobs=2, status=1)
     assert written == {}
     assert stderr.startswith(said)
@@ -282,19 +283,19 @@ def test_a_file_that_changes_is_no_short_result(tmp_path, monkeypatch, change, s
     path.write_bytes(b"{}\n" * 100)
     (shard,) = shards.shards("a")
     change(path)
-    with pytest.raises(OSError, match=sentence), shard.lines(100) as lines:
+    with pytest.raises(OSError, match=sentence), shard.opened(100) as (_, lines):
         list(lines)
 
 
 DRIVER = """
 import sys, time
-from converter import shards
-shards.LEAST, shards.SHARD, real = 1, 1000, shards._part
+from converter import crew, shards
+shards.LEAST, shards.SHARD, real = 1, 1000, crew.parts
 PAUSE = float(sys.argv.pop(1))
 def slow(*given):
     time.sleep(PAUSE)
     return real(*given)
-shards._part = slow
+crew.parts = slow
 from converter.cli import main
 main(prog_name="converter")
 """
@@ -331,7 +332,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds t
     ("number", "status", "said"),
     [
         (signal.SIGINT, 130, b"converter: interrupted: the files that were being written are left as they were\n"),
-        (signal.SIGTERM, 143, b""),
+        (signal.SIGTERM, 143, b"converter: terminated: the files that were being written are left as they were\n"),
     ],
 )
 def test_a_signal_ends_all_processes(tmp_path, number, status, said):
