@@ -1,6 +1,6 @@
 """The command line: options in, an exit status out.
 
-A command only fills `Options` and a `Job`; `run` does the work: inputs -> records -> outcomes -> output and rows.
+A command only fills `Options` and a `Job`; `converter.job` does the work.
 What takes long to import is imported when a command runs, so that ``--help`` and ``--version`` answer at once.
 """
 
@@ -11,212 +11,24 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
-from msgspec import Struct
 
-from converter.files import STANDARD, opened, renamed_into
+from converter.files import STANDARD
 from converter.options import REPAIRS, Options
 from converter.outcome import ALLOWABLE
-from converter.records import MAX_LINE_BYTES, records
-from converter.targets import Aside, Targets, special
+from converter.records import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
-    from converter.crew import Crew
-    from converter.report import Ledger
-    from converter.shards import Piece
+    from converter.job import Job
 
 WRITTEN, FAILED, REFUSED, PIPE_CLOSED = 0, 1, 3, 141
 """Exit statuses; click adds 2 for a command line that it does not understand."""
-
-
-# ---------------------------------------------------------------- the run
-
-
-Inputs = tuple[tuple[int, str], ...]
-Batch = tuple[str, Inputs]
-
-
-class Job(Struct, frozen=True, kw_only=True):
-    """What to read and where to write, apart from how to convert."""
-
-    command: str
-    inputs: tuple[str, ...]
-    form: str = "auto"
-    output: str = STANDARD
-    out_dir: str | None = None
-    rejects: str | None = None
-    notices: str | None = None
-    report: str | None = None
-    jobs: int | None = None
-    limit: int | None = None
-    max_rejects: int | None = None
-    max_line_bytes: int = MAX_LINE_BYTES
-    skip_existing: bool = False
-    dry_run: bool = False
-    quiet: bool = False
-
-    def batches(self) -> list[Batch]:
-        """Each output, with the inputs that go into it in order, each behind its position among all."""
-        numbered = tuple(enumerate(self.inputs))
-        if self.out_dir is None:
-            return [(self.output, numbered)]
-        outputs = renamed_into(self.out_dir, self.inputs)
-        return [(output, (one,)) for one, output in zip(numbered, outputs, strict=True)]
-
-    def check(self) -> None:
-        """Raises `ValueError` where two outputs would be one file, or an output would replace an input."""
-        data = [] if self.dry_run else [output for output, _ in self.batches()]
-        inputs = {os.path.realpath(name) for name in self.inputs if name != STANDARD}
-        seen = set()
-        for name in (*data, *filter(None, (self.rejects, self.notices, self.report))):
-            place = name if name == STANDARD else os.path.realpath(name)
-            if place in inputs:
-                raise ValueError(f"{name} is an input, and what is refused would be lost: give the output another name")
-            if place in seen:
-                raise ValueError(f"{name} would be written twice: give each output a name of its own")
-            if name == STANDARD or os.path.isfile(place) or not os.path.exists(place):
-                seen.add(place)
-
-
-class Run(Struct, frozen=True, kw_only=True):
-    """A job that is being done. ``held``: where complete outputs wait for the end of the run, if they do."""
-
-    job: Job
-    ledger: Ledger
-    crew: Crew
-    targets: Targets
-    held: list[Aside] | None
-    shared: frozenset[str]
-    """The inputs that workers read."""
-
-
-def run(job: Job, options: Options, step: Any) -> int:
-    """Do the job; the exit status. Raises `OSError` where it cannot be done."""
-    from converter.crew import Crew, Task, cores
-    from converter.report import Ledger, RefusalLimitError, Speaker
-    from converter.shards import shared, size
-
-    for name in job.inputs:
-        if name != STANDARD and not os.access(name, os.R_OK):
-            open(name, "rb").close()  # raises, before anything is written
-    began = time.monotonic()
-    batches, skipped = _ahead(job)
-    names = tuple(name for _, inputs in batches for _, name in inputs)
-    with Targets() as targets, ExitStack() as stack:
-        rejects, notices, report_file = (
-            stack.enter_context(targets.written(name, targets.rows)) if name else None
-            for name in (job.rejects, job.notices, job.report)
-        )
-        to_terminal = job.output == STANDARD and job.out_dir is None and not job.dry_run and sys.stdout.isatty()
-        speaker = Speaker(job.quiet, refusals=rejects is None, crowded=to_terminal, size=size(names))
-        ledger = Ledger(speaker, rejects, notices, job.max_rejects)
-        task = Task(
-            command=job.command,
-            options=options,
-            max_line_bytes=job.max_line_bytes,
-            data=not job.dry_run,
-            rejects=rejects is not None,
-            notices=notices is not None,
-            refusals=speaker.refusals,
-        )
-        # A limit counts records over the whole run, which no worker sees.
-        jobs = 1 if job.limit is not None else job.jobs or cores()
-        crew = stack.enter_context(Crew(task, step, jobs, _folder(job)))
-        # With an output for each input, those that are complete stand at once, so that a later run can go on behind
-        # them. Where rows are kept, the outputs wait for them: rows of an output that stands must not be lost.
-        held = None if job.out_dir and not (rejects or notices) else targets.data
-        workable = shared(names, job.form, job.max_line_bytes) if jobs > 1 else frozenset()
-        this = Run(job=job, ledger=ledger, crew=crew, targets=targets, held=held, shared=workable)
-        if workable:
-            crew.start(_plan(this, batches))
-        complete = True
-        try:
-            for output, inputs in batches:
-                if _left(this) != 0:
-                    _batch(this, output, inputs)
-        except RefusalLimitError:
-            complete = False
-        report = ledger.report(job.command, time.monotonic() - began, complete, skipped)
-        if report_file:
-            report_file.write(report.json())
-    speaker.finish(report)
-    return REFUSED if report.refused else WRITTEN
-
-
-def _ahead(job: Job) -> tuple[list[Batch], list[str]]:
-    """The batches to be done, and the inputs that are left out."""
-    batches, skipped = [], []
-    for output, inputs in job.batches():
-        if job.skip_existing and os.path.exists(output):
-            skipped += [name for _, name in inputs]
-        else:
-            batches.append((output, inputs))
-    return batches, skipped
-
-
-def _folder(job: Job) -> str | None:
-    """Where there is room for what is to be written: beside the output."""
-    return None if job.output == STANDARD or job.dry_run else os.path.dirname(os.path.realpath(job.output))
-
-
-def _plan(this: Run, batches: list[Batch]) -> Iterator[tuple[int, Iterable[Piece]]]:
-    """The work of the crew, by the positions of its inputs."""
-    from converter.shards import pieces
-
-    job = this.job
-    for output, inputs in batches:
-        own = bool(job.out_dir) and not job.dry_run and not special(output)
-        for position, name in inputs:
-            if name in this.shared:
-                begin = partial(_begun, this, output) if own else lambda: None
-                yield position, pieces(name, job.form, job.max_line_bytes, begin)
-
-
-def _begun(this: Run, output: str) -> Aside:
-    os.makedirs(os.path.dirname(output), exist_ok=True)
-    return this.targets.begin(output)
-
-
-def _batch(this: Run, output: str, inputs: Inputs) -> None:
-    job = this.job
-    if job.out_dir and not job.dry_run:
-        os.makedirs(os.path.dirname(output), exist_ok=True)
-    aside = this.crew.aside(inputs[0][0]) if this.shared else None
-    if aside:
-        with open(os.devnull, "wb") as stream:
-            _input(this, *inputs[0], stream)
-        this.targets.finish(aside, this.held)
-        return
-    with this.targets.written(os.devnull if job.dry_run else output, this.held) as stream:
-        for position, name in inputs:
-            if _left(this) == 0:
-                break
-            _input(this, position, name, stream)
-
-
-def _input(this: Run, position: int, name: str, stream: BinaryIO) -> None:
-    """One input, by the workers or here."""
-    from converter.crew import take
-
-    job, crew, ledger = this.job, this.crew, this.ledger
-    if name in this.shared:
-        take(crew, ledger, position, name, stream)
-        return
-    with opened(name) as source:
-        lines = islice(records(source, job.form, job.max_line_bytes), _left(this))
-        ledger.take(source, crew.task.outcomes(crew.step, lines, stream), crew.task.write(stream))
-
-
-def _left(this: Run) -> int | None:
-    return None if this.job.limit is None else this.job.limit - this.ledger.read
 
 
 # ---------------------------------------------------------------- the ends of a run
@@ -240,21 +52,14 @@ def _deaf() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def execute(job: Job, options: Options) -> NoReturn:
-    """Run, and leave with the exit status: every way in which a run can break off ends here."""
-    from converter.crew import prepare
-
-    for number in STOPS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # as a shell has it for what runs in the background
-            signal.signal(number, _stop)
+@contextmanager
+def ends() -> Iterator[None]:
+    """Every way in which a run can break off ends here, with a sentence and an exit status."""
     try:
-        try:
-            job.check()
-            step = prepare(job.command, options)
-        except ValueError as fault:
-            raise click.UsageError(str(fault)) from fault
-        gc.freeze()  # what is loaded stays, and need not be looked through again and again
-        sys.exit(run(job, options, step))
+        for number in STOPS:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as a shell has it for what runs in the background
+                signal.signal(number, _stop)
+        yield
     except BrokenPipeError:
         _close_output()
         sys.exit(PIPE_CLOSED)
@@ -265,6 +70,20 @@ def execute(job: Job, options: Options) -> NoReturn:
         _leave(f"{fault.filename}: {fault.strerror}" if fault.filename else str(fault), FAILED)
     except MemoryError:
         _leave("a record needs more memory than there is", FAILED)
+
+
+def execute(job: Job, options: Options) -> NoReturn:
+    """Run, and leave with the exit status."""
+    from converter.job import run
+    from converter.task import prepare
+
+    try:
+        job.check()
+        step = prepare(job.command, options)
+    except ValueError as fault:
+        raise click.UsageError(str(fault)) from fault
+    gc.freeze()  # what is loaded stays, and need not be looked through again and again
+    sys.exit(REFUSED if run(job, options, step, ready=_deaf).refused else WRITTEN)
 
 
 def _close_output() -> None:
@@ -498,7 +317,12 @@ def check(context: click.Context, /, **given: Any) -> None:
 
 
 def _start(context: click.Context, given: dict[str, Any]) -> NoReturn:
-    """Sort what was given into its two descriptions, refuse what contradicts itself, and run."""
+    with ends():
+        execute(*_sorted(context, given))
+
+
+def _sorted(context: click.Context, given: dict[str, Any]) -> tuple[Job, Options]:
+    """What was given, in its two descriptions. Raises `click.UsageError` where it contradicts itself."""
     given["inputs"] = given["inputs"] or (STANDARD,)
     if given.pop("fail_fast"):
         given["max_rejects"] = 0
@@ -513,4 +337,6 @@ def _start(context: click.Context, given: dict[str, Any]) -> NoReturn:
     except ValueError as fault:
         raise click.UsageError(str(fault)) from fault
     form = import_module("converter.shapes").FILES.get(options.shape, "auto") if options.shape else "auto"
-    execute(Job(command=str(context.info_name), form=form, **given), options)
+    from converter.job import Job
+
+    return Job(command=str(context.info_name), form=form, **given), options

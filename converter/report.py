@@ -226,9 +226,9 @@ class Speaker:
     def watch(self, outcomes: Outcomes, source: Source, ledger: Ledger) -> Outcomes:
         """The same outcomes, with a progress line now and then."""
         for count, outcome in enumerate(outcomes, 1):
+            yield outcome
             if not count & 63:
                 self.tick(source.name, source.counted.count, ledger)
-            yield outcome
 
     def tick(self, name: str, upto: int, ledger: Ledger) -> None:
         """A progress line now and then: of which input so many bytes are read, and the sums of the run."""

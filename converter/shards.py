@@ -148,7 +148,7 @@ def _cuts(name: str, form: str, limit: int) -> bool:
 
 
 def pieces(name: str, form: str, limit: int, begin: Callable[[], Aside | None]) -> Iterable[Piece]:
-    """One input, cut where it can be. Where it cannot, ``begin`` says where its output goes if it has one of its own."""
+    """One input, cut where it can be; where it cannot, ``begin`` begins its output if it has one of its own."""
     if _cuts(name, form, limit):
         return shards(name)
     return (Whole(name, form, begin()),)
@@ -158,7 +158,7 @@ def shared(names: tuple[str, ...], form: str, limit: int) -> frozenset[str]:
     """The inputs that are worth several processes; the others are read by the parent."""
     regular = {name for name in names if name != STANDARD and os.path.isfile(name)}
     text = sum(os.path.getsize(name) * (EXPANDS if suffixes(name)[2] else 1) for name in regular)
-    if text < LEAST or (len(regular) == 1 and not _cuts(*regular, form, limit)):
+    if text < LEAST or (len(regular) == 1 and not all(_cuts(name, form, limit) for name in regular)):
         return frozenset()
     return frozenset(regular)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, BinaryIO
 
@@ -75,10 +75,12 @@ class _Named(io.FileIO):
 class Targets(AbstractContextManager["Targets"]):
     """The files of a run. When it ends without an exception, what is complete is renamed: rows first, then data.
 
-    Everything else that was begun is deleted.
+    Everything else that was begun is deleted. ``ready`` is called before the first rename: from there on nothing may
+    break in, for the renames belong together.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ready: Callable[[], object] = lambda: None) -> None:
+        self.ready = ready
         self.begun: dict[str, Aside] = {}
         self.rows: list[Aside] = []
         self.data: list[Aside] = []
@@ -86,6 +88,7 @@ class Targets(AbstractContextManager["Targets"]):
     def __exit__(self, kind: Any, *_: object) -> None:
         try:
             if kind is None:
+                self.ready()
                 for aside in (*self.rows, *self.data):
                     self.place(aside)
         finally:

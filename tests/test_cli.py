@@ -447,5 +447,4 @@ print(*sys.modules)
         "converter.options",
         "converter.outcome",
         "converter.records",
-        "converter.targets",
     }

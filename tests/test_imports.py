@@ -29,8 +29,9 @@ FLOORS = (
     "repairs standing mapping folded shortcut",
     "verify convert __init__",
     "report published check",
-    "shards",
+    "shards task",
     "crew",
+    "job",
     "cli __main__",
 )
 ORDER = " ".join(FLOORS).split()

@@ -1,12 +1,15 @@
 """Several workers on one file: nothing that is written tells how many there were, and none outlives the run."""
 
+import bz2
 import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import converter
-from converter import crew, report, shards
+from converter import crew, job, report, shards, targets, task
 from converter.cli import main
 from converter.outcome import Notice, Reason, Rejected
 from converter.report import DISTINCT, Ledger, Listener, Speaker, Sums
@@ -134,6 +137,164 @@ def test_options_mean_the_same(run, monkeypatch, tmp_path, arguments):
     assert runs[0] == runs[1]
 
 
+# ---------------------------------------------------------------- several inputs
+
+SEVERAL = {
+    "cut.jsonl": MIXED,
+    "packed.jsonl.gz": gzip.compress(MIXED * 3),
+    "pretty.json": json.dumps(json.loads(NOTED), indent=1).encode() + b"\n" + NOTED,
+    "array.json": b"[" + ASK + b",\n" + ORPHAN + b",\n" + NOTED + b"]\n",
+    "empty.jsonl": b"",
+    "stream.sse": b'data: {"id":"1","object":"chat.completion.chunk","choices":[]}\n\ndata: [DONE]\n',
+    "sub/frames.jsonl": b'{"id":"1","object":"chat.completion.chunk","choices":[]}\n' * 9,
+    "sub/more.jsonl.bz2": bz2.compress(MIXED),
+    "z.jsonl": (ORPHAN + b"\n") * 30,
+}
+ROWS = [part for name in FILES[1:] for part in (f"--{name}", name)]
+
+
+@pytest.fixture
+def several(tmp_path, monkeypatch):
+    """A run over files of all kinds: all that stands when it has ended, and what it said."""
+    monkeypatch.setattr(shards, "LEAST", 500)
+    monkeypatch.setattr(shards, "SHARD", 700)
+
+    def several(*arguments, jobs, files=SEVERAL, status=3, stdin=b""):
+        folder = tmp_path / str(jobs)
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, data in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        monkeypatch.chdir(folder)
+        given = [str(each) for each in (*arguments, "--jobs", jobs, "--max-line-bytes", LIMIT)]
+        result = CliRunner().invoke(main, given, input=stdin, prog_name="converter")
+        assert result.exit_code == status, result.output
+        standing = {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+        if "report" in standing:
+            standing["report"] = re.sub(rb'"seconds": [\d.e-]+', b"", standing["report"])
+        return standing, result.stdout, re.sub(r" in [\d.]+ s", "", result.stderr)
+
+    return several
+
+
+@pytest.mark.parametrize("records", [1, 5, 4096])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-o", "out", *ROWS],
+        ["-o", "out.xz", *ROWS],
+        ["--out-dir", "new", *ROWS],
+        ["--out-dir", "new"],
+        ["-q"],
+        ["--out-dir", "new", "--dry-run", *ROWS],
+    ],
+)
+def test_files_of_all_kinds_are_shared_out(several, started, monkeypatch, arguments, records):
+    alone = several("to-responses", *SEVERAL, *arguments, jobs=1)
+    assert started == []
+    monkeypatch.setattr(task, "RECORDS", records)
+    assert several("to-responses", *SEVERAL, *arguments, jobs=2) == alone
+    assert started == [2]
+
+
+def test_the_gate_alone_over_several_files(several):
+    assert several("check", *SEVERAL, *ROWS, jobs=3) == several("check", *SEVERAL, *ROWS, jobs=1)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 6, 12, 20, 35, 60, 64, 90])
+@pytest.mark.parametrize("output", [["-o", "out"], ["--out-dir", "new"], []])
+def test_several_files_stop_where_one_worker_does(several, monkeypatch, most, output):
+    arguments = ["to-responses", *SEVERAL, *output, "--max-rejects", most, *ROWS]
+    monkeypatch.setattr(task, "RECORDS", 7)
+    assert several(*arguments, jobs=2) == several(*arguments, jobs=1)
+
+
+@pytest.mark.parametrize("output", [["-o", "out"], ["--out-dir", "new"]])
+@pytest.mark.parametrize("damaged", ["packed.jsonl.gz", "sub/more.jsonl.bz2", "z.jsonl.gz"])
+@pytest.mark.parametrize("rows", [[], ROWS])
+def test_a_damaged_archive_breaks_off_in_its_turn(several, output, damaged, rows):
+    data = SEVERAL.get(damaged, b"no archive")
+    files = {**SEVERAL, damaged: data[: len(data) // 2]}
+    arguments = ["to-responses", *files, *output, *rows]
+    alone = several(*arguments, jobs=1, files=files, status=1)
+    assert several(*arguments, jobs=2, files=files, status=1) == alone
+    assert f"converter: {damaged}: " in alone[2]
+    assert [name for name in alone[0] if name in FILES or name.endswith(".part")] == []
+
+
+def test_an_input_that_is_no_file_is_read_by_the_parent(several):
+    arguments = ["to-responses", "z.jsonl", "-", "packed.jsonl.gz", "-o", "out", *ROWS]
+    alone = several(*arguments, jobs=1, stdin=NOTED)
+    assert several(*arguments, jobs=2, stdin=NOTED) == alone
+
+
+def test_the_same_input_twice(several):
+    arguments = ["to-responses", "cut.jsonl", "packed.jsonl.gz", "cut.jsonl", "-o", "out", *ROWS]
+    assert several(*arguments, jobs=2) == several(*arguments, jobs=1)
+
+
+def test_existing_outputs_can_be_left(several):
+    files = {**SEVERAL, "new/packed.jsonl.gz": b"before", "new/z.jsonl": b"before"}
+    arguments = ["to-responses", *SEVERAL, "--out-dir", "new", "--skip-existing", "--report", "report"]
+    alone = several(*arguments, jobs=1, files=files)
+    assert several(*arguments, jobs=2, files=files) == alone
+    assert alone[0]["new/z.jsonl"] == b"before"
+
+
+def test_what_comes_too_early_does_not_wait_in_memory(several, monkeypatch):
+    """One file takes long; all the others are done before it, in parts of many records."""
+
+    def last(piece, task, step):
+        for part in PARTS(piece, task, step):
+            while piece.name == "a.gz" and not Path("done").exists():
+                time.sleep(0.01)
+            yield part
+        if piece.name == "y.gz":
+            Path("done").touch()
+
+    big = gzip.compress((ASK + b"\n") * 5000)
+    files = {"a.gz": big, **{f"{letter}.gz": big for letter in "bcxy"}}
+    alone = several("to-responses", *files, "-o", "out", jobs=1, files=files, status=0)
+    monkeypatch.setattr(crew, "parts", last)
+    spooled = []
+    monkeypatch.setattr(crew.tempfile, "SpooledTemporaryFile", spool := spooling(spooled))
+    found = several("to-responses", *files, "-o", "out", jobs=2, files=files, status=0)
+    assert spool
+    del found[0]["done"]
+    assert found == alone
+    assert len(spooled) == 4
+    assert all(file._rolled for file in spooled)
+
+
+def spooling(made):
+    real = tempfile.SpooledTemporaryFile
+
+    def spool(*given, **named):
+        made.append(real(*given, **named))
+        return made[-1]
+
+    return spool
+
+
+def test_rejects_stand_before_the_output_does(several, monkeypatch):
+    placed = []
+    real = targets.Aside.place
+    monkeypatch.setattr(targets.Aside, "place", lambda aside: placed.append(aside.name) or real(aside))
+    for jobs in (1, 2):
+        several("to-responses", *SEVERAL, "-o", "out", *ROWS, jobs=jobs)
+        assert set(placed[:3]) == {"rejects", "notices", "report"}
+        assert placed[3:] == ["out"]
+        placed.clear()
+        several("to-responses", *SEVERAL, "--out-dir", "new", *ROWS, jobs=jobs)
+        assert set(placed[:3]) == {"rejects", "notices", "report"}
+        assert len(placed) == 3 + len(SEVERAL)
+        placed.clear()
+        several("to-responses", *SEVERAL, "--out-dir", "new", "--report", "report", jobs=jobs)
+        assert placed[-1] == "report"  # outputs stand as they are complete, where nothing is lost with them
+        placed.clear()
+
+
 def test_a_file_of_which_all_is_written(run, started, monkeypatch):
     monkeypatch.setattr(shards, "SHARD", 1000)
     data = (ASK + b"\n") * 100
@@ -226,7 +387,7 @@ def test_standard_input_is_not_cut(started, monkeypatch):
 
 
 def test_all_processors_are_the_default(tmp_path, started, monkeypatch):
-    monkeypatch.setattr(crew, "cores", lambda: 3)
+    monkeypatch.setattr(job, "cores", lambda: 3)
     monkeypatch.setattr(shards, "LEAST", 1)
     (tmp_path / "a").write_bytes(ASK + b"\n")
     assert CliRunner().invoke(main, ["to-responses", str(tmp_path / "a")]).exit_code == 0
