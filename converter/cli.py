@@ -67,7 +67,9 @@ def ends() -> Iterator[None]:
         said, status = STOPS[stopped.args[0]]
         _leave(f"{said}: the files that were being written are left as they were", status)
     except OSError as fault:
-        _leave(f"{fault.filename}: {fault.strerror}" if fault.filename else str(fault), FAILED)
+        if fault.errno and not fault.filename:
+            _close_output()  # all that has a name tells it
+        _leave(f"{fault.filename or 'standard output'}: {fault.strerror}" if fault.strerror else str(fault), FAILED)
     except MemoryError:
         _leave("a record needs more memory than there is", FAILED)
 

@@ -25,6 +25,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 import msgspec
 from msgspec import Struct
 
+from converter.files import named
 from converter.report import Ledger, Part
 from converter.shards import Piece, Shard, shown
 from converter.targets import Aside
@@ -174,7 +175,8 @@ class Out(Struct):
             return
         if self.spool is None:
             self.spool = tempfile.SpooledTemporaryFile(SMALL, dir=folder)  # noqa: SIM115
-        pickle.dump(part, self.spool)
+        with named(folder or tempfile.gettempdir()):
+            pickle.dump(part, self.spool)
 
     def parts(self) -> Iterator[Part]:
         """What came, in order; it is not kept."""

@@ -76,6 +76,17 @@ def suffixes(name: str) -> tuple[str, str, str]:
 # ---------------------------------------------------------------- opening
 
 
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Faults of reading and writing inside the block tell the name of the file."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno is None or fault.filename is not None:
+            raise
+        raise OSError(fault.errno, fault.strerror, name) from fault
+
+
 class Counted(io.RawIOBase):
     """A byte stream that knows how much was read of it; for compressed input, before decompression."""
 

@@ -59,8 +59,10 @@ def _lines(source: Source, limit: int) -> Lines:
                 yield number, raw
     except Exception as fault:
         # Each codec has its own exceptions for data that is damaged or cut, EOFError first of all.
-        if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno):
+        if isinstance(fault, MemoryError):
             raise
+        if isinstance(fault, OSError) and fault.errno:
+            raise OSError(fault.errno, fault.strerror, fault.filename or source.name) from fault
         raise OSError(f"{source.name}: damaged or cut compressed data at line {number + 1} ({fault})") from fault
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from converter import records
-from converter.files import BUFFER, STANDARD, Counted, Source, archive, opened, suffixes
+from converter.files import BUFFER, STANDARD, Counted, Source, archive, named, opened, suffixes
 from converter.targets import Aside
 
 SHARD: Final = 4 << 20
@@ -118,7 +118,7 @@ def shards(name: str) -> Iterator[Shard]:
 
     A line is never cut, however long, and never held.
     """
-    with open(name, "rb", buffering=0) as stream:
+    with named(name), open(name, "rb", buffering=0) as stream:
         file = _identity(stream)
         start = at = before = lines = 0
         block = memoryview(buffer := bytearray(BLOCK))

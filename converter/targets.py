@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from converter.files import BUFFER, STANDARD, compressed
+from converter.files import BUFFER, STANDARD, compressed, named
 
 
 class Aside(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Aside(Struct, frozen=True):
 
         Raises `OSError` with the name that was given.
         """
-        with io.BufferedWriter(_Named(self.path, self.name), BUFFER) as file:
+        with io.BufferedWriter(_Named(self.path, "xb", self.name), BUFFER) as file:
             with compressed(self.name, file) as stream:
                 yield stream
             file.flush()
@@ -55,21 +55,19 @@ class Aside(Struct, frozen=True):
 
 
 class _Named(io.FileIO):
-    """A new file, whose faults tell the name of its target."""
+    """A file to write to, whose faults tell the name that was given."""
 
-    def __init__(self, path: str, shown: str) -> None:
-        self.shown = shown
+    def __init__(self, path: str, mode: str, given: str) -> None:
+        self.given = given
         try:
-            super().__init__(path, "xb")
+            super().__init__(path, mode)
         except OSError as fault:
-            raise OSError(fault.errno, fault.strerror, shown) from fault
+            raise OSError(fault.errno, fault.strerror, given) from fault
 
     def write(self, data: Any) -> int:
         """Write, as far as there is room."""
-        try:
+        with named(self.given):
             return super().write(data)
-        except OSError as fault:
-            raise OSError(fault.errno, fault.strerror, self.shown) from fault
 
 
 class Targets(AbstractContextManager["Targets"]):
@@ -119,7 +117,7 @@ class Targets(AbstractContextManager["Targets"]):
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         elif special(name):
-            with open(name, "wb") as direct, compressed(name, direct) as stream:
+            with io.BufferedWriter(_Named(name, "wb", name), BUFFER) as direct, compressed(name, direct) as stream:
                 yield stream
         else:
             aside = self.begin(name)
