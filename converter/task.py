@@ -83,7 +83,10 @@ def _listing(check: Any, output: BinaryIO) -> Any:
 
 
 def parts(piece: Piece, task: Task, step: Any) -> Iterator[Part]:
-    """What a piece gives, as a run of its own would write it; at least one part. Raises `OSError`."""
+    """What a piece gives, as a run of its own would write it; at least one part, whose bytes last until the next.
+
+    Raises `OSError`.
+    """
     streams = output, rejects, notices = io.BytesIO(), io.BytesIO(), io.BytesIO()
     rows = rejects if task.rejects else None, notices if task.notices else None
     direct = piece.aside.filled() if piece.aside else nullcontext(output)
@@ -98,11 +101,11 @@ def parts(piece: Piece, task: Task, step: Any) -> Iterator[Part]:
             ledger.fill(sums, _some(outcomes, streams), task.write(target))
             full = sums.read == RECORDS or _size(streams) >= PART
             upto = piece.start + source.counted.count
-            given = output.getvalue(), rejects.getvalue(), notices.getvalue()
-            yield Part(*given, sums, listener.kept, listener.omitted, upto)
-            for stream in streams:
-                stream.seek(0)
-                stream.truncate()
+            views = [stream.getbuffer()[: stream.tell()] for stream in streams]
+            yield Part(views[0], views[1], views[2], sums, listener.kept, listener.omitted, upto)
+            for stream, view in zip(streams, views, strict=True):
+                view.release()
+                stream.seek(0)  # what is allocated is filled again
 
 
 def _some(outcomes: Iterator[Converted | Rejected], streams: tuple[io.BytesIO, ...]) -> Iterator[Converted | Rejected]:

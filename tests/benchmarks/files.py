@@ -111,10 +111,7 @@ def converter(verb: str, jobs: int, path: Path, output: Path) -> list[str]:
 def measured(verb: str, path: Path, rounds: int) -> dict[str, list[Spent]]:
     """So many rounds, in which the contenders take turns."""
     output = path.with_suffix(".out")
-    commands = {
-        "converter, 1 process": converter(verb, 1, path, output),
-        "converter, 2": converter(verb, 2, path, output),
-    }
+    commands = {f"converter, --jobs {jobs}": converter(verb, jobs, path, output) for jobs in (1, 2)}
     if jq := shutil.which("jq"):
         commands["jq -c ."] = [jq, "-c", ".", str(path)]
     found: dict[str, list[Spent]] = {name: [] for name in commands}

@@ -22,5 +22,5 @@ def test_both_directions_are_measured_with_one_process_and_with_two(tmp_path, so
     assert [row[2][-1] for row in ours] == ["1", "2"] * 2
     assert len({row[0] for row in ours}) == 2
     for row in ours:
-        assert float(row[3]) > 0
-        assert int(row[7]) > 5
+        assert float(row[4]) > 0
+        assert int(row[7]) > 5 or not sys.platform.startswith("linux")
