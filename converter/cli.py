@@ -155,9 +155,9 @@ def _pointer(context: click.Context, parameter: click.Parameter, given: Any) -> 
 
 def _version(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
     if asked:
-        from converter import SPECIFICATION, __version__
+        from converter import VERSIONS
 
-        click.echo(f"converter {__version__} (Open Responses specification {SPECIFICATION})")
+        click.echo(VERSIONS)
         context.exit()
 
 

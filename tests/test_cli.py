@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -335,7 +336,13 @@ def test_every_command_has_help_with_examples(run, name, option):
 
 
 def test_versions(run):
-    assert run("--version").stdout == "converter 9.9.9 (Open Responses specification 2026-04-24)\n"
+    expected = f"converter {version('open-responses-converter')} (Open Responses specification 2026-04-24)\n"
+    assert run("--version").stdout == expected
+    command = [sys.executable, "-X", "importtime", "-m", "converter", "--version"]
+    done = subprocess.run(command, capture_output=True, env=WHERE, check=True)
+    assert done.stdout.decode() == expected
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert not {"click", "msgspec", "jsonschema", "converter.cli"} & imported
 
 
 # ---------------------------------------------------------------- what breaks a run off
