@@ -191,15 +191,18 @@ class Out(Struct):
 
 
 class Crew(AbstractContextManager["Crew"]):
-    """The workers of a run. They are started when a run has work for them, and killed at its end.
+    """The workers of a run, started with it where there is work for them, and killed at its end.
 
-    ``plan`` gives, for the position of each input that they work on, its pieces.
+    ``work`` names the inputs that they read. ``folder``: where there is room for what comes too early.
     """
 
-    def __init__(self, task: Task, step: Any, jobs: int, folder: str | None = None) -> None:
+    def __init__(
+        self, task: Task, step: Any, jobs: int, work: frozenset[str] = frozenset(), folder: str | None = None
+    ) -> None:
         self.task = task
         self.step = step
         self.jobs = jobs
+        self.work = work
         self.folder = folder
         self.workers: list[Worker] = []
         self.slots: list[mmap.mmap] = []
@@ -208,15 +211,22 @@ class Crew(AbstractContextManager["Crew"]):
         self.given = self.turn = 0
         self.coming: Out | None = None
 
+    def __enter__(self) -> Crew:
+        if self.work:
+            self._start()
+        return self
+
     def __exit__(self, *_: object) -> None:
         for out in self.out.values():
             if out.spool is not None:
                 out.spool.close()
         self.stack.close()
 
-    def start(self, plan: Iterable[tuple[int, Iterable[Piece]]]) -> None:
-        """Start the workers."""
+    def follow(self, plan: Iterable[tuple[int, Iterable[Piece]]]) -> None:
+        """From now on, work on the pieces of these inputs, which are told by their positions."""
         self.planned = _planned(plan)
+
+    def _start(self) -> None:
         with _masked():
             if FORKS:
                 self.slots = [mmap.mmap(-1, ROOM) for _ in range(AHEAD * self.jobs)]

@@ -76,8 +76,6 @@ class Run(Struct, frozen=True, kw_only=True):
     crew: Crew
     targets: Targets
     held: list[Aside] | None
-    shared: frozenset[str]
-    """The inputs that workers read."""
 
 
 def run(job: Job, options: Options, step: Any, ready: Callable[[], object] = lambda: None) -> Report:
@@ -91,33 +89,17 @@ def run(job: Job, options: Options, step: Any, ready: Callable[[], object] = lam
     began = time.monotonic()
     batches, skipped = _ahead(job)
     names = tuple(name for _, inputs in batches for _, name in inputs)
-    with Targets(ready) as targets, ExitStack() as stack:
+    with Targets(ready) as targets, _crew(job, options, step, names) as crew, ExitStack() as stack:
         rejects, notices, report_file = (
             stack.enter_context(targets.written(name, targets.rows)) if name else None
             for name in (job.rejects, job.notices, job.report)
         )
-        to_terminal = job.output == STANDARD and job.out_dir is None and not job.dry_run and sys.stdout.isatty()
-        speaker = Speaker(job.quiet, refusals=rejects is None, crowded=to_terminal, size=size(names))
-        ledger = Ledger(speaker, rejects, notices, job.max_rejects)
-        task = Task(
-            command=job.command,
-            options=options,
-            max_line_bytes=job.max_line_bytes,
-            data=not job.dry_run,
-            rejects=rejects is not None,
-            notices=notices is not None,
-            refusals=speaker.refusals,
-        )
-        # A limit counts records over the whole run, which no worker sees.
-        jobs = 1 if job.limit is not None else job.jobs or cores()
-        crew = stack.enter_context(Crew(task, step, jobs, _folder(job)))
+        ledger = Ledger(_speaker(job, names), rejects, notices, job.max_rejects)
         # With an output for each input, those that are complete stand at once, so that a later run can go on behind
         # them. Where rows are kept, the outputs wait for them: rows of an output that stands must not be lost.
         held = None if job.out_dir and not (rejects or notices) else targets.data
-        workable = shared(names, job.form, job.max_line_bytes) if jobs > 1 else frozenset()
-        this = Run(job=job, ledger=ledger, crew=crew, targets=targets, held=held, shared=workable)
-        if workable:
-            crew.start(_plan(this, batches))
+        this = Run(job=job, ledger=ledger, crew=crew, targets=targets, held=held)
+        crew.follow(_plan(this, batches))
         complete = True
         try:
             for output, inputs in batches:
@@ -128,8 +110,30 @@ def run(job: Job, options: Options, step: Any, ready: Callable[[], object] = lam
         report = ledger.report(job.command, time.monotonic() - began, complete, skipped)
         if report_file:
             report_file.write(report.json())
-    speaker.finish(report)
+    ledger.speaker.finish(report)
     return report
+
+
+def _crew(job: Job, options: Options, step: Any, names: tuple[str, ...]) -> Crew:
+    """The workers, to be started where they pay, before a library that opens files starts threads."""
+    task = Task(
+        command=job.command,
+        options=options,
+        max_line_bytes=job.max_line_bytes,
+        data=not job.dry_run,
+        rejects=job.rejects is not None,
+        notices=job.notices is not None,
+        refusals=job.rejects is None and not job.quiet,
+    )
+    # A limit counts records over the whole run, which no worker sees.
+    jobs = 1 if job.limit is not None else job.jobs or cores()
+    work = shared(names, job.form, job.max_line_bytes) if jobs > 1 else frozenset()
+    return Crew(task, step, jobs, work, _folder(job))
+
+
+def _speaker(job: Job, names: tuple[str, ...]) -> Speaker:
+    crowded = job.output == STANDARD and job.out_dir is None and not job.dry_run and sys.stdout.isatty()
+    return Speaker(job.quiet, refusals=job.rejects is None, crowded=crowded, size=size(names))
 
 
 def _ahead(job: Job) -> tuple[list[Batch], list[str]]:
@@ -154,7 +158,7 @@ def _plan(this: Run, batches: list[Batch]) -> Iterator[tuple[int, Iterable[Piece
     for output, inputs in batches:
         own = bool(job.out_dir) and not job.dry_run and not special(output)
         for position, name in inputs:
-            if name in this.shared:
+            if name in this.crew.work:
                 begin = partial(_begun, this, output) if own else lambda: None
                 yield position, pieces(name, job.form, job.max_line_bytes, begin)
 
@@ -168,7 +172,7 @@ def _batch(this: Run, output: str, inputs: Inputs) -> None:
     job = this.job
     if job.out_dir and not job.dry_run:
         os.makedirs(os.path.dirname(output), exist_ok=True)
-    aside = this.crew.aside(inputs[0][0]) if this.shared else None
+    aside = this.crew.aside(inputs[0][0]) if this.crew.work else None
     if aside:
         with open(os.devnull, "wb") as stream:
             _input(this, *inputs[0], stream)
@@ -184,7 +188,7 @@ def _batch(this: Run, output: str, inputs: Inputs) -> None:
 def _input(this: Run, position: int, name: str, stream: BinaryIO) -> None:
     """One input, by the workers or here."""
     job, crew, ledger = this.job, this.crew, this.ledger
-    if name in this.shared:
+    if name in crew.work:
         take(crew, ledger, position, name, stream)
         return
     with opened(name) as source:

@@ -227,10 +227,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Kill runs at random moments, and look at what stands.")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--megabytes", type=int, default=20, help="of each input")
+    parser.add_argument(
+        "--megabytes", type=float, default=1, help="of each input; below 16, what is cut is cut smaller"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        ends = rounds(Ground(Path(folder) / "ground", asked.megabytes << 20), asked.runs, asked.seed)
+        ends = rounds(Ground(Path(folder) / "ground", int(asked.megabytes * 1e6)), asked.runs, asked.seed)
     print("| processes | signal | ended | runs |\n|---:|---|---|---:|")
     for (jobs, signalled, end), count in sorted(ends.items()):
         print(f"| {jobs} | {signalled} | {end} | {count} |")

@@ -370,7 +370,8 @@ def test_what_cannot_be_read_or_written(run, arguments, sentence):
 
 REAL = importlib.util.find_spec("converter.convert") and importlib.util.find_spec("converter.check")
 real = pytest.mark.skipif(not REAL, reason="needs the conversion itself")
-COMMAND = [sys.executable, "-W", "error", "-m", "converter"]
+# A signal may come between the opening of a file and the block that closes it.
+COMMAND = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-m", "converter"]
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 ORPHAN = {"messages": [{"role": "tool", "tool_call_id": "call_1", "content": "x"}, {"role": "user", "content": "hi"}]}
 WHERE = {**os.environ, "PYTHONPATH": str(Path(converter.__file__).parents[1])}
