@@ -49,6 +49,7 @@ def answers_to_signals():
     """A command sets them for its process, which here is the one that tests."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in numbers]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
     yield
     for number, answer in zip(numbers, before, strict=True):
         signal.signal(number, answer)

@@ -205,6 +205,7 @@ def _session(pid: str) -> int:
 
 def rounds(ground: Ground, runs: int, seed: int) -> Counter[tuple[int, str, str]]:
     """So many runs, over all cases and signals; how many ended how, by jobs and signal. Raises `AssertionError`."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
     chance = random.Random(seed)
     for name in CASES:
         for jobs in (1, 2):
