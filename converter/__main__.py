@@ -10,6 +10,11 @@ def main() -> None:
 
         sys.stdout.write(f"{VERSIONS}\n")
         return
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun: no need for a traceback
+
     from converter import cli
 
     cli.main(prog_name="converter")

@@ -76,7 +76,7 @@ KILLS: Final = {
 }
 
 SMALL: Final = "from converter import shards, task; shards.LEAST, shards.SHARD, task.RECORDS = 1, 50_000, 100; "
-START: Final = "from converter.cli import main; main(prog_name='converter')"
+START: Final = "from converter.__main__ import main; main()"
 
 
 class Ground:
@@ -161,7 +161,7 @@ def killed(ground: Ground, name: str, jobs: int, kill: Kill, moment: float, befo
         assert not ground.parts()
         assert standing == ground.whole[name], "a run that ends well has written all"
         return "ended before"
-    if running.returncode == -kill.number and kill.number != signal.SIGKILL:
+    if kill.number != signal.SIGKILL and (running.returncode == -kill.number or _starting(said)):
         assert not ground.parts(), "a run that does not yet answer signals has begun nothing"
         return "not yet begun"
     assert running.returncode == kill.status, (running.returncode, said)
@@ -173,6 +173,11 @@ def killed(ground: Ground, name: str, jobs: int, kill: Kill, moment: float, befo
         running.communicate()
     assert ground.standing(case) == ground.whole[name], "the next run writes all"
     return "killed"
+
+
+def _starting(said: str) -> bool:
+    """Python itself was interrupted, before a run began."""
+    return said.endswith("KeyboardInterrupt\n") and "job.py" not in said
 
 
 def _whole(ground: Ground, name: str, standing: dict[str, bytes], before: bytes | None) -> None:
