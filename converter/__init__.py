@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 SPECIFICATION = "2026-04-24"
+VERSIONS = f"converter {__version__} (Open Responses specification {SPECIFICATION})"
 
 __all__ = [
     "SPECIFICATION",

@@ -1,5 +1,24 @@
-"""``python -m converter``: the command line."""
+"""Where the command starts: ``converter`` and ``python -m converter``."""
 
-from converter.cli import main
+import sys
 
-main(prog_name="converter")
+
+def main() -> None:
+    """Run the command line. Scripts that ask for the version need not wait for the options of all commands."""
+    if sys.argv[1:] == ["--version"]:
+        from converter import VERSIONS
+
+        sys.stdout.write(f"{VERSIONS}\n")
+        return
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun: no need for a traceback
+
+    from converter import cli
+
+    cli.main(prog_name="converter")
+
+
+if __name__ == "__main__":
+    main()

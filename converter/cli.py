@@ -1,182 +1,96 @@
 """The command line: options in, an exit status out.
 
-A command only fills `Options` and a `Job`; `run` does the work: inputs -> records -> outcomes -> output and rows.
+A command only fills `Options` and a `Job`; `converter.job` does the work.
 What takes long to import is imported when a command runs, so that ``--help`` and ``--version`` answer at once.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
-from msgspec import Struct
 
-from converter.files import STANDARD, is_table, opened, renamed_into, written
+from converter.files import STANDARD
 from converter.options import REPAIRS, Options
 from converter.outcome import ALLOWABLE
-from converter.records import MAX_LINE_BYTES, records
+from converter.records import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
-    from converter.report import Ledger
-    from converter.shards import Crew
+    from converter.job import Job
 
-WRITTEN, FAILED, REFUSED, INTERRUPTED, PIPE_CLOSED, TERMINATED = 0, 1, 3, 130, 141, 143
+WRITTEN, FAILED, REFUSED, PIPE_CLOSED = 0, 1, 3, 141
 """Exit statuses; click adds 2 for a command line that it does not understand."""
-
-
-# ---------------------------------------------------------------- the run
-
-
-class Job(Struct, frozen=True, kw_only=True):
-    """What to read and where to write, apart from how to convert."""
-
-    command: str
-    inputs: tuple[str, ...]
-    form: str = "auto"
-    output: str = STANDARD
-    out_dir: str | None = None
-    rejects: str | None = None
-    notices: str | None = None
-    report: str | None = None
-    jobs: int | None = None
-    limit: int | None = None
-    max_rejects: int | None = None
-    max_line_bytes: int = MAX_LINE_BYTES
-    skip_existing: bool = False
-    dry_run: bool = False
-    quiet: bool = False
-
-    def batches(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each output, with the inputs that go into it in order."""
-        if self.out_dir is None:
-            return [(self.output, self.inputs)]
-        outputs = renamed_into(self.out_dir, self.inputs)
-        return [(output, (name,)) for name, output in zip(self.inputs, outputs, strict=True)]
-
-    def check(self) -> None:
-        """Raises `ValueError` where two outputs would be one file, an output would replace an input, or is no table."""
-        data = [] if self.dry_run else [output for output, _ in self.batches()]
-        inputs = {os.path.realpath(name) for name in self.inputs if name != STANDARD}
-        seen = set()
-        if self.report and is_table(self.report):
-            raise ValueError(f"{self.report} is a table, and the report is one JSON object: give it another name")
-        if self.command == "check" and is_table(self.output):
-            raise ValueError(f"{self.output} is a table, and check writes lines of text: give it another name")
-        for name in (*data, *filter(None, (self.rejects, self.notices, self.report))):
-            place = name if name == STANDARD else os.path.realpath(name)
-            if place in inputs:
-                raise ValueError(f"{name} is an input, and what is refused would be lost: give the output another name")
-            if place in seen:
-                raise ValueError(f"{name} would be written twice: give each output a name of its own")
-            if name == STANDARD or os.path.isfile(place) or not os.path.exists(place):
-                seen.add(place)
-
-
-def run(job: Job, options: Options, step: Any) -> int:
-    """Do the job; the exit status. Raises `OSError` where it cannot be done."""
-    from converter.report import Ledger, RefusalLimitError, Speaker
-    from converter.shards import Crew, Task, cores
-
-    for name in job.inputs:
-        if name != STANDARD and not os.access(name, os.R_OK):
-            open(name, "rb").close()  # raises, before anything is written
-    began = time.monotonic()
-    skipped: list[str] = []
-    with ExitStack() as stack:
-        rejects, notices, report_file = (
-            stack.enter_context(written(name)) if name else None for name in (job.rejects, job.notices, job.report)
-        )
-        speaker = Speaker(job.quiet, refusals=rejects is None)
-        ledger = Ledger(speaker, rejects, notices, job.max_rejects)
-        task = Task(
-            command=job.command,
-            options=options,
-            max_line_bytes=job.max_line_bytes,
-            data=not job.dry_run,
-            rejects=rejects is not None,
-            notices=notices is not None,
-            refusals=speaker.refusals,
-        )
-        # A limit counts records over the whole run, which no worker sees.
-        jobs = 1 if job.limit is not None else job.jobs or cores()
-        crew = stack.enter_context(Crew(task, step, jobs))
-        complete = True
-        try:
-            for output, names in job.batches():
-                if job.skip_existing and os.path.exists(output):
-                    skipped += names
-                elif _left(job, ledger) != 0:
-                    _batch(job, crew, ledger, output, names)
-        except RefusalLimitError:
-            complete = False
-        report = ledger.report(job.command, time.monotonic() - began, complete, skipped)
-        if report_file:
-            report_file.write(report.json())
-    speaker.finish(report)
-    return REFUSED if report.refused else WRITTEN
-
-
-def _batch(job: Job, crew: Crew, ledger: Ledger, output: str, names: tuple[str, ...]) -> None:
-    if job.out_dir and not job.dry_run:
-        os.makedirs(os.path.dirname(output), exist_ok=True)
-    with written(os.devnull if job.dry_run else output) as stream:
-        for name in names:
-            left = _left(job, ledger)
-            if left == 0:
-                break
-            _input(job, crew, ledger, name, stream, left)
-
-
-def _input(job: Job, crew: Crew, ledger: Ledger, name: str, stream: BinaryIO, left: int | None) -> None:
-    """One input, by all workers where it can be cut, else here."""
-    from converter.shards import splits, take
-
-    form = splits(name, job.form, job.max_line_bytes) if crew.jobs > 1 else None
-    if form == "lines":
-        take(crew, ledger, name, stream)
-        return
-    with opened(name) as source:
-        lines = islice(records(source, form or job.form, job.max_line_bytes), left)
-        ledger.take(source, crew.task.outcomes(crew.step, lines, stream), crew.task.write(stream))
-
-
-def _left(job: Job, ledger: Ledger) -> int | None:
-    return None if job.limit is None else job.limit - ledger.read
 
 
 # ---------------------------------------------------------------- the ends of a run
 
 
-def execute(job: Job, options: Options) -> NoReturn:
-    """Run, and leave with the exit status: every way in which a run can break off ends here."""
-    from converter.shards import prepare
+STOPS: Final = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
+"""For the signals that ask for an end: what is said, and the exit status."""
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that files written aside are deleted
+
+class Stopped(BaseException):
+    """A signal of `STOPS` came."""
+
+
+def _stop(number: int, frame: Any) -> NoReturn:
+    _deaf()  # what was begun is cleared away once, undisturbed
+    raise Stopped(number)
+
+
+def _deaf() -> None:
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def ends() -> Iterator[None]:
+    """Every way in which a run can break off ends here, with a sentence and an exit status."""
     try:
-        try:
-            job.check()
-            step = prepare(job.command, options)
-        except ValueError as fault:
-            raise click.UsageError(str(fault)) from fault
-        sys.exit(run(job, options, step))
+        for number in STOPS:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as a shell has it for what runs in the background
+                signal.signal(number, _stop)
+        yield
     except BrokenPipeError:
-        # The reader has enough. What is left in the buffer must not fail once more when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         sys.exit(PIPE_CLOSED)
-    except KeyboardInterrupt:
-        _leave("interrupted: the files that were being written are left as they were", INTERRUPTED)
+    except Stopped as stopped:
+        said, status = STOPS[stopped.args[0]]
+        _leave(f"{said}: the files that were being written are left as they were", status)
     except OSError as fault:
-        _leave(f"{fault.filename}: {fault.strerror}" if fault.filename else str(fault), FAILED)
+        if fault.errno and not fault.filename:
+            _close_output()  # all that has a name tells it
+        _leave(f"{fault.filename or 'standard output'}: {fault.strerror}" if fault.strerror else str(fault), FAILED)
+    except MemoryError:
+        _leave("a record needs more memory than there is", FAILED)
+
+
+def execute(job: Job, options: Options) -> NoReturn:
+    """Run, and leave with the exit status."""
+    from converter.job import run
+    from converter.task import prepare
+
+    try:
+        job.check()
+        step = prepare(job.command, options)
+    except ValueError as fault:
+        raise click.UsageError(str(fault)) from fault
+    gc.freeze()  # what is loaded stays, and need not be looked through again and again
+    sys.exit(REFUSED if run(job, options, step, ready=_deaf).refused else WRITTEN)
+
+
+def _close_output() -> None:
+    """What is left in the buffer of standard output must not fail once more when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(sentence: str, status: int) -> NoReturn:
@@ -241,9 +155,9 @@ def _pointer(context: click.Context, parameter: click.Parameter, given: Any) -> 
 
 def _version(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
     if asked:
-        from converter import SPECIFICATION, __version__
+        from converter import VERSIONS
 
-        click.echo(f"converter {__version__} (Open Responses specification {SPECIFICATION})")
+        click.echo(VERSIONS)
         context.exit()
 
 
@@ -284,7 +198,7 @@ run_options: Final = _together(
     file("--rejects", help="Keep refused records in FILE, with their reasons."),
     file("--notices", help="Write to FILE what a reader of the written records must know."),
     file("--report", help="Write the sums of the run to FILE, as JSON."),
-    count("--jobs", help="Use up to N processes for a large plain file of one record a line. Default: all processors."),
+    count("--jobs", help="Use up to N processes for a large file, or many. Default: all processors."),
     count("--limit", help="Stop after N records."),
     flag("--fail-fast", help="Stop at the first refusal, and write no output."),
     index("--max-rejects", help="Stop when more than N records are refused, and write no output."),
@@ -407,7 +321,12 @@ def check(context: click.Context, /, **given: Any) -> None:
 
 
 def _start(context: click.Context, given: dict[str, Any]) -> NoReturn:
-    """Sort what was given into its two descriptions, refuse what contradicts itself, and run."""
+    with ends():
+        execute(*_sorted(context, given))
+
+
+def _sorted(context: click.Context, given: dict[str, Any]) -> tuple[Job, Options]:
+    """What was given, in its two descriptions. Raises `click.UsageError` where it contradicts itself."""
     given["inputs"] = given["inputs"] or (STANDARD,)
     if given.pop("fail_fast"):
         given["max_rejects"] = 0
@@ -422,4 +341,6 @@ def _start(context: click.Context, given: dict[str, Any]) -> NoReturn:
     except ValueError as fault:
         raise click.UsageError(str(fault)) from fault
     form = import_module("converter.shapes").FILES.get(options.shape, "auto") if options.shape else "auto"
-    execute(Job(command=str(context.info_name), form=form, **given), options)
+    from converter.job import Job
+
+    return Job(command=str(context.info_name), form=form, **given), options

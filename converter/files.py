@@ -1,4 +1,4 @@
-"""Lines in, lines out: open and decompress, a table as lines, write aside and rename."""
+"""Bytes in and out: open and decompress, a table as lines, compress, and what names say of all three."""
 
 from __future__ import annotations
 
@@ -102,6 +102,17 @@ def suffixes(name: str) -> tuple[str, str, str]:
 # ---------------------------------------------------------------- opening
 
 
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Faults of reading and writing inside the block tell the name of the file."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno is None or fault.filename is not None:
+            raise
+        raise OSError(fault.errno, fault.strerror, name) from fault
+
+
 class Counted(io.RawIOBase):
     """A byte stream that knows how much was read of it; for compressed input, before decompression."""
 
@@ -169,6 +180,12 @@ def opened(name: str) -> Iterator[Source]:
         yield Source(os.fsencode(name).decode(errors="replace"), stream, counted, size, time.monotonic())
 
 
+def archive(name: str) -> Codec | None:
+    """The compression of a file, by its first bytes. Raises `OSError`."""
+    with open(name, "rb", buffering=0) as raw:
+        return _codec(name, io.BufferedReader(Counted(raw), 16))
+
+
 def _codec(name: str, stream: io.BufferedReader[Any]) -> Codec | None:
     start = stream.peek(8)
     for codec in CODECS.values():
@@ -197,39 +214,8 @@ def renamed_into(folder: str, names: Sequence[str]) -> Iterator[str]:
 
 
 @contextmanager
-def written(name: str) -> Iterator[BinaryIO]:
-    """A stream to write to. A file stands under its name only when the block ends without an exception.
-
-    ``-`` is standard output. What is not a regular file (a pipe, ``/dev/null``) is written directly. The suffix
-    of the name says the compression, or that a table is to be made of the lines.
-    """
-    if name == STANDARD:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = os.path.realpath(name)  # a link stays a link
-    if os.path.exists(target) and not os.path.isfile(target):
-        with open(target, "wb") as direct, _compressed(name, direct) as stream:
-            yield stream
-        return
-    aside = f"{target}.{os.urandom(4).hex()}.part"
-    try:
-        with open(aside, "xb", BUFFER) as file:
-            with _compressed(name, file) as stream:
-                yield stream
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, target)
-    except BaseException as fault:
-        if os.path.exists(aside):
-            os.unlink(aside)
-        if isinstance(fault, OSError) and fault.filename == aside:
-            raise OSError(fault.errno, fault.strerror, name) from fault
-        raise
-
-
-@contextmanager
-def _compressed(name: str, stream: BinaryIO) -> Iterator[BinaryIO]:
+def compressed(name: str, stream: BinaryIO) -> Iterator[BinaryIO]:
+    """The same stream, behind the compression, or the table, that the suffix of the name says."""
     codec = CODECS.get(suffixes(name)[2].lower())
     if codec is None:
         yield stream

@@ -60,8 +60,10 @@ def _lines(source: Source, limit: int) -> Lines:
     except Exception as fault:
         # Each codec has its own exceptions for data that is damaged or cut, EOFError first of all.
         # One that names its file is a sentence already.
-        if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and (fault.errno or fault.filename)):
+        if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and not fault.errno and fault.filename):
             raise
+        if isinstance(fault, OSError) and fault.errno:
+            raise OSError(fault.errno, fault.strerror, fault.filename or source.name) from fault
         raise OSError(f"{source.name}: damaged or cut compressed data at line {number + 1} ({fault})") from fault
 
 

@@ -185,13 +185,27 @@ TICK: Final = 0.2
 
 
 class Speaker:
-    """Standard error: refusals (the first few), progress where it is a terminal, and the last sentence."""
+    """Standard error: refusals (the first few), progress where it is a terminal, and the last sentence.
 
-    def __init__(self, quiet: bool, refusals: bool, stream: TextIO | None = None) -> None:
+    ``crowded``: data goes to a terminal, where a progress line would stand between its lines. ``size``: the bytes of
+    all inputs, where it is known.
+    """
+
+    def __init__(
+        self,
+        quiet: bool,
+        refusals: bool,
+        stream: TextIO | None = None,
+        *,
+        crowded: bool = False,
+        size: int | None = None,
+    ) -> None:
         self.stream = stream or sys.stderr
         self.quiet = quiet
         self.refusals = refusals and not quiet
-        self.live = not quiet and self.stream.isatty() and not sys.stdout.isatty()
+        self.live = not quiet and not crowded and self.stream.isatty()
+        self.size = size
+        self.behind = 0  # the bytes of the inputs that are done
         self.shown = self.omitted = 0
         self.began = self.last = time.monotonic()
 
@@ -209,25 +223,26 @@ class Speaker:
         self.shown += min(room, len(rejected.reasons))
         self.omitted += len(rejected.reasons) > room
 
-    def watch(self, outcomes: Outcomes, source: Source, sums: Sums) -> Outcomes:
+    def watch(self, outcomes: Outcomes, source: Source, ledger: Ledger) -> Outcomes:
         """The same outcomes, with a progress line now and then."""
         for count, outcome in enumerate(outcomes, 1):
-            if not count & 63 and (now := time.monotonic()) - self.last > TICK:
-                self.last = now
-                self._progress(source.name, source.counted.count, source.size, source.began, count, sums.refused)
             yield outcome
+            if not count & 63:
+                self.tick(source.name, source.counted.count, ledger)
 
-    def tick(self, sums: Sums, read: int, size: int, began: float) -> None:
-        """A progress line now and then, for an input that is read in parts."""
-        if self.live and (now := time.monotonic()) - self.last > TICK:
-            self.last = now
-            self._progress(sums.source, read, size, began, sums.read, sums.refused)
-
-    def _progress(self, name: str, done: int, size: int | None, began: float, count: int, refused: int) -> None:
-        read = done / 1e6
-        share = f" of {size / 1e6:,.0f}" if size else ""
-        speed = read / (self.last - began)
-        line = f"{name}: {read:,.0f}{share} MB, {count:,} records, {refused:,} refused, {speed:,.1f} MB/s"
+    def tick(self, name: str, upto: int, ledger: Ledger) -> None:
+        """A progress line now and then: of which input so many bytes are read, and the sums of the run."""
+        if not self.live or (now := time.monotonic()) - self.last < TICK:
+            return
+        self.last = now
+        done = self.behind + upto
+        share, left = "", ""
+        speed = done / (now - self.began)
+        if self.size is not None and speed:
+            share = f" of {self.size / 1e6:,.0f}"
+            left = f", {_clock((self.size - done) / speed)} left"
+        records = f"{ledger.read:,} records, {ledger.refused:,} refused"
+        line = f"{name}: {done / 1e6:,.0f}{share} MB, {records}, {speed / 1e6:,.1f} MB/s{left}"
         self.stream.write(f"\r\x1b[K{printable(line)}")
         self.stream.flush()
 
@@ -258,6 +273,11 @@ class Listener(Speaker):
             self.omitted += bool(rejected.reasons)
 
 
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    return f"{minutes}:{rest:02}"
+
+
 def summary(report: Report) -> str:
     """The sums in one sentence."""
     done = "ok" if report.command == "check" else "written"
@@ -283,7 +303,10 @@ class RefusalLimitError(Exception):
 
 
 class Part(Struct):
-    """What a part of an input gave: bytes for each output, sums, and refusals for standard error (see `Listener`)."""
+    """What a part of an input gave: bytes for each output, sums, and refusals for standard error (see `Listener`).
+
+    ``upto``: how many bytes of the input were read for it and what stands before.
+    """
 
     data: Any
     rejects: Any
@@ -291,6 +314,7 @@ class Part(Struct):
     sums: Sums
     refusals: list[Rejected]
     omitted: int
+    upto: int
 
 
 class Ledger:
@@ -317,12 +341,18 @@ class Ledger:
         """How many records were read so far."""
         return sum(sums.written + sums.refused for sums in self.files)
 
+    @property
+    def refused(self) -> int:
+        """How many of them were refused."""
+        return sum(sums.refused for sums in self.files)
+
     def take(self, source: Source, outcomes: Outcomes, write: Callable[[bytes], Any]) -> None:
         """One input, to its end. Raises `RefusalLimitError`."""
         sums = self.begin(source.name)
         if self.speaker.live:
-            outcomes = self.speaker.watch(outcomes, source, sums)
+            outcomes = self.speaker.watch(outcomes, source, self)
         self.fill(sums, outcomes, write)
+        self.speaker.behind += source.counted.count
 
     def begin(self, name: str) -> Sums:
         """The sums of one more input."""
@@ -356,10 +386,11 @@ class Ledger:
         for rejected in part.refusals:
             self.speaker.refused(sums.source, rejected)
         self.speaker.omitted += part.omitted
+        self.speaker.tick(sums.source, part.upto, self)
 
     def bears(self, more: int) -> bool:
         """Whether the run goes on with so many refusals more."""
-        return self.max_rejects is None or sum(each.refused for each in self.files) + more <= self.max_rejects
+        return self.max_rejects is None or self.refused + more <= self.max_rejects
 
     def report(self, command: str, seconds: float, complete: bool, skipped: list[str]) -> Report:
         """The sums of all inputs."""

@@ -1,6 +1,7 @@
 """For the whole suite: no network, and how long hypothesis may look."""
 
 import os
+import signal
 import socket
 
 import pytest
@@ -41,3 +42,14 @@ def no_network():
         for name in ("getaddrinfo", "gethostbyname", "create_connection"):
             patch.setattr(socket, name, _refuse)
         yield
+
+
+@pytest.fixture(autouse=True)
+def answers_to_signals():
+    """A command sets them for its process, which here is the one that tests."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
+    yield
+    for number, answer in zip(numbers, before, strict=True):
+        signal.signal(number, answer)

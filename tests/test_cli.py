@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -68,9 +69,7 @@ def fake(monkeypatch):
         monkeypatch.setitem(sys.modules, f"converter.{name}", module)
     monkeypatch.setattr(converter, "__version__", "9.9.9", raising=False)
     monkeypatch.setattr(converter, "SPECIFICATION", "2026-04-24", raising=False)
-    previous = signal.getsignal(signal.SIGTERM)
-    yield made
-    signal.signal(signal.SIGTERM, previous)
+    return made
 
 
 @pytest.fixture
@@ -337,7 +336,13 @@ def test_every_command_has_help_with_examples(run, name, option):
 
 
 def test_versions(run):
-    assert run("--version").stdout == "converter 9.9.9 (Open Responses specification 2026-04-24)\n"
+    expected = f"converter {version('open-responses-converter')} (Open Responses specification 2026-04-24)\n"
+    assert run("--version").stdout == expected
+    command = [sys.executable, "-X", "importtime", "-m", "converter", "--version"]
+    done = subprocess.run(command, capture_output=True, env=WHERE, check=True)
+    assert done.stdout.decode() == expected
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert not {"click", "msgspec", "jsonschema", "converter.cli"} & imported
 
 
 # ---------------------------------------------------------------- what breaks a run off
@@ -365,7 +370,8 @@ def test_what_cannot_be_read_or_written(run, arguments, sentence):
 
 REAL = importlib.util.find_spec("converter.convert") and importlib.util.find_spec("converter.check")
 real = pytest.mark.skipif(not REAL, reason="needs the conversion itself")
-COMMAND = [sys.executable, "-W", "error", "-m", "converter"]
+# A signal may come between the opening of a file and the block that closes it.
+COMMAND = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-m", "converter"]
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 ORPHAN = {"messages": [{"role": "tool", "tool_call_id": "call_1", "content": "x"}, {"role": "user", "content": "hi"}]}
 WHERE = {**os.environ, "PYTHONPATH": str(Path(converter.__file__).parents[1])}
@@ -409,7 +415,7 @@ def test_a_closed_pipe_ends_quietly(tmp_path):
     ("number", "status", "said"),
     [
         (signal.SIGINT, 130, b"converter: interrupted: the files that were being written are left as they were\n"),
-        (signal.SIGTERM, 143, b""),
+        (signal.SIGTERM, 143, b"converter: terminated: the files that were being written are left as they were\n"),
     ],
 )
 def test_a_signal_leaves_no_partial_target(tmp_path, number, status, said):

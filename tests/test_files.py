@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converter.files import from_bytes, opened, renamed_into, written
+from converter.files import from_bytes, opened, renamed_into
 from converter.records import records
+from converter.targets import written
 
 REQUEST = b'{"messages":[{"role":"user","content":"hi"}]}'
 ITEM = b'{"type":"message","role":"user","content":"hi"}'

@@ -16,7 +16,7 @@ FLOORS = (
     "outcome options",
     "chat responses",
     "text place normal memo plain outline",
-    "tables files frames records",
+    "tables files targets frames records",
     "chat_stream responses_stream streams",
     "reading habits ids usage settings reasoning",
     "patterns arguments references keywords schemas tools",
@@ -30,7 +30,9 @@ FLOORS = (
     "alone shortcut recall",
     "verify convert __init__",
     "report published check",
-    "shards",
+    "shards task",
+    "crew",
+    "job",
     "cli __main__",
 )
 ORDER = " ".join(FLOORS).split()

@@ -1,12 +1,15 @@
 """Several workers on one file: nothing that is written tells how many there were, and none outlives the run."""
 
+import bz2
 import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,10 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 import converter
-from converter import report, shards
+from converter import crew, job, report, shards, targets, task
 from converter.cli import main
 from converter.outcome import Notice, Reason, Rejected
-from converter.report import DISTINCT, Listener, Speaker, Sums
+from converter.report import DISTINCT, Ledger, Listener, Speaker, Sums
 
 ASK = json.dumps({"messages": [{"role": "user", "content": "hi \u2028"}]}, ensure_ascii=False).encode()
 NOTED = json.dumps({"messages": [{"role": "user", "content": "hi", "weight": 1}], "seed": 1, "n": 1}).encode()
@@ -45,7 +48,6 @@ FILES = ("out", "rejects", "notices", "report")
 def run(tmp_path, monkeypatch):
     """A run in a folder of its own, that cuts files of any size; what it wrote and said, without the seconds."""
     monkeypatch.setattr(shards, "LEAST", 1)
-    previous = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments, jobs, data=MIXED, name="log.jsonl", status=3):
         folder = tmp_path / str(jobs)
@@ -62,8 +64,7 @@ def run(tmp_path, monkeypatch):
             written["report"] = re.sub(rb'"seconds": [\d.e-]+', b"", written["report"])
         return written, result.stdout, re.sub(r" in [\d.]+ s", "", result.stderr)
 
-    yield run
-    signal.signal(signal.SIGTERM, previous)
+    return run
 
 
 @pytest.fixture
@@ -75,8 +76,8 @@ def started(monkeypatch):
         real(crew)
         numbers.append(len(crew.workers))
 
-    real = shards.Crew._start
-    monkeypatch.setattr(shards.Crew, "_start", start)
+    real = crew.Crew._start
+    monkeypatch.setattr(crew.Crew, "_start", start)
     return numbers
 
 
@@ -136,6 +137,155 @@ def test_options_mean_the_same(run, monkeypatch, tmp_path, arguments):
     assert runs[0] == runs[1]
 
 
+# ---------------------------------------------------------------- several inputs
+
+SEVERAL = {
+    "cut.jsonl": MIXED,
+    "packed.jsonl.gz": gzip.compress(MIXED * 3),
+    "pretty.json": json.dumps(json.loads(NOTED), indent=1).encode() + b"\n" + NOTED,
+    "array.json": b"[" + ASK + b",\n" + ORPHAN + b",\n" + NOTED + b"]\n",
+    "empty.jsonl": b"",
+    "stream.sse": b'data: {"id":"1","object":"chat.completion.chunk","choices":[]}\n\ndata: [DONE]\n',
+    "sub/frames.jsonl": b'{"id":"1","object":"chat.completion.chunk","choices":[]}\n' * 9,
+    "sub/more.jsonl.bz2": bz2.compress(MIXED),
+    "z.jsonl": (ORPHAN + b"\n") * 30,
+}
+ROWS = [part for name in FILES[1:] for part in (f"--{name}", name)]
+
+
+@pytest.fixture
+def several(tmp_path, monkeypatch):
+    """A run over files of all kinds: all that stands when it has ended, and what it said."""
+    monkeypatch.setattr(shards, "LEAST", 500)
+    monkeypatch.setattr(shards, "SHARD", 700)
+
+    def several(*arguments, jobs, files=SEVERAL, status=3, stdin=b""):
+        folder = tmp_path / str(jobs)
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, data in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        monkeypatch.chdir(folder)
+        given = [str(each) for each in (*arguments, "--jobs", jobs, "--max-line-bytes", LIMIT)]
+        result = CliRunner().invoke(main, given, input=stdin, prog_name="converter")
+        assert result.exit_code == status, result.output
+        standing = {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+        if "report" in standing:
+            standing["report"] = re.sub(rb'"seconds": [\d.e-]+', b"", standing["report"])
+        return standing, result.stdout, re.sub(r" in [\d.]+ s", "", result.stderr)
+
+    return several
+
+
+@pytest.mark.parametrize("records", [1, 5, 4096])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-o", "out", *ROWS],
+        ["-o", "out.xz", *ROWS],
+        ["--out-dir", "new", *ROWS],
+        ["--out-dir", "new"],
+        ["-q"],
+        ["--out-dir", "new", "--dry-run", *ROWS],
+    ],
+)
+def test_files_of_all_kinds_are_shared_out(several, started, monkeypatch, arguments, records):
+    alone = several("to-responses", *SEVERAL, *arguments, jobs=1)
+    assert started == []
+    monkeypatch.setattr(task, "RECORDS", records)
+    assert several("to-responses", *SEVERAL, *arguments, jobs=2) == alone
+    assert started == [2]
+
+
+def test_the_gate_alone_over_several_files(several):
+    assert several("check", *SEVERAL, *ROWS, jobs=3) == several("check", *SEVERAL, *ROWS, jobs=1)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 6, 12, 20, 35, 60, 64, 90])
+@pytest.mark.parametrize("output", [["-o", "out"], ["--out-dir", "new"], []])
+def test_several_files_stop_where_one_worker_does(several, monkeypatch, most, output):
+    arguments = ["to-responses", *SEVERAL, *output, "--max-rejects", most, *ROWS]
+    monkeypatch.setattr(task, "RECORDS", 7)
+    assert several(*arguments, jobs=2) == several(*arguments, jobs=1)
+
+
+@pytest.mark.parametrize("output", [["-o", "out"], ["--out-dir", "new"]])
+@pytest.mark.parametrize("damaged", ["packed.jsonl.gz", "sub/more.jsonl.bz2", "z.jsonl.gz"])
+@pytest.mark.parametrize("rows", [[], ROWS])
+def test_a_damaged_archive_breaks_off_in_its_turn(several, output, damaged, rows):
+    data = SEVERAL.get(damaged, b"no archive")
+    files = {**SEVERAL, damaged: data[: len(data) // 2]}
+    arguments = ["to-responses", *files, *output, *rows]
+    alone = several(*arguments, jobs=1, files=files, status=1)
+    assert several(*arguments, jobs=2, files=files, status=1) == alone
+    assert f"converter: {damaged}: " in alone[2]
+    assert [name for name in alone[0] if name in FILES or name.endswith(".part")] == []
+
+
+def test_an_input_that_is_no_file_is_read_by_the_parent(several):
+    arguments = ["to-responses", "z.jsonl", "-", "packed.jsonl.gz", "-o", "out", *ROWS]
+    alone = several(*arguments, jobs=1, stdin=NOTED)
+    assert several(*arguments, jobs=2, stdin=NOTED) == alone
+
+
+def test_the_same_input_twice(several):
+    arguments = ["to-responses", "cut.jsonl", "packed.jsonl.gz", "cut.jsonl", "-o", "out", *ROWS]
+    assert several(*arguments, jobs=2) == several(*arguments, jobs=1)
+
+
+def test_existing_outputs_can_be_left(several):
+    files = {**SEVERAL, "new/packed.jsonl.gz": b"before", "new/z.jsonl": b"before"}
+    arguments = ["to-responses", *SEVERAL, "--out-dir", "new", "--skip-existing", "--report", "report"]
+    alone = several(*arguments, jobs=1, files=files)
+    assert several(*arguments, jobs=2, files=files) == alone
+    assert alone[0]["new/z.jsonl"] == b"before"
+
+
+def test_what_comes_too_early_does_not_wait_in_memory(several, monkeypatch):
+    """One file takes long; all the others are done before it, in parts of many records."""
+
+    def last(piece, task, step):
+        for part in PARTS(piece, task, step):
+            while piece.name == "a.gz" and not Path("done").exists():
+                time.sleep(0.01)
+            yield part
+        if piece.name == "y.gz":
+            Path("done").touch()
+
+    big = gzip.compress((ASK + b"\n") * 5000)
+    files = {"a.gz": big, **{f"{letter}.gz": big for letter in "bcxy"}}
+    alone = several("to-responses", *files, "-o", "out", jobs=1, files=files, status=0)
+    monkeypatch.setattr(crew, "parts", last)
+    spooled, real = [], tempfile.SpooledTemporaryFile
+    monkeypatch.setattr(
+        crew.tempfile, "SpooledTemporaryFile", lambda *a, **k: spooled.append(real(*a, **k)) or spooled[-1]
+    )
+    found = several("to-responses", *files, "-o", "out", jobs=2, files=files, status=0)
+    del found[0]["done"]
+    assert found == alone
+    assert len(spooled) == 4
+    assert all(file._rolled for file in spooled)
+
+
+def test_rejects_stand_before_the_output_does(several, monkeypatch):
+    placed = []
+    real = targets.Aside.place
+    monkeypatch.setattr(targets.Aside, "place", lambda aside: placed.append(aside.name) or real(aside))
+    for jobs in (1, 2):
+        several("to-responses", *SEVERAL, "-o", "out", *ROWS, jobs=jobs)
+        assert set(placed[:3]) == {"rejects", "notices", "report"}
+        assert placed[3:] == ["out"]
+        placed.clear()
+        several("to-responses", *SEVERAL, "--out-dir", "new", *ROWS, jobs=jobs)
+        assert set(placed[:3]) == {"rejects", "notices", "report"}
+        assert len(placed) == 3 + len(SEVERAL)
+        placed.clear()
+        several("to-responses", *SEVERAL, "--out-dir", "new", "--report", "report", jobs=jobs)
+        assert placed[-1] == "report"  # outputs stand as they are complete, where nothing is lost with them
+        placed.clear()
+
+
 def test_a_file_of_which_all_is_written(run, started, monkeypatch):
     monkeypatch.setattr(shards, "SHARD", 1000)
     data = (ASK + b"\n") * 100
@@ -178,12 +328,15 @@ def test_as_many_refusals_are_shown(reasons, capsys):
     assert parent.omitted == alone.omitted
 
 
-def test_progress_where_it_is_a_terminal(monkeypatch, capsys):
-    speaker = Speaker(False, True)
-    speaker.live = True
+def test_progress_counts_the_whole_run(monkeypatch, capsys):
+    speaker = Speaker(False, True, size=4_000_000)
+    speaker.live, speaker.behind = True, 1_000_000
+    speaker.began -= 10
     monkeypatch.setattr(report, "TICK", -1)
-    speaker.tick(Sums(source="a", read=3, refused=1), 2_000_000, 4_000_000, time.monotonic() - 1)
-    assert "a: 2 of 4 MB, 3 records, 1 refused, " in capsys.readouterr().err
+    ledger = Ledger(speaker, None, None, None)
+    ledger.files += [Sums(source="a", written=2), Sums(source="b", refused=1)]
+    speaker.tick("b", 1_000_000, ledger)
+    assert "b: 2 of 4 MB, 3 records, 1 refused, 0.2 MB/s, 0:10 left" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- what one worker does
@@ -225,7 +378,7 @@ def test_standard_input_is_not_cut(started, monkeypatch):
 
 
 def test_all_processors_are_the_default(tmp_path, started, monkeypatch):
-    monkeypatch.setattr(shards, "cores", lambda: 3)
+    monkeypatch.setattr(job, "cores", lambda: 3)
     monkeypatch.setattr(shards, "LEAST", 1)
     (tmp_path / "a").write_bytes(ASK + b"\n")
     assert CliRunner().invoke(main, ["to-responses", str(tmp_path / "a")]).exit_code == 0
@@ -233,7 +386,7 @@ def test_all_processors_are_the_default(tmp_path, started, monkeypatch):
 
 
 def test_processors():
-    assert 1 <= shards.cores() <= (os.cpu_count() or 1)
+    assert 1 <= crew.cores() <= (os.cpu_count() or 1)
 
 
 # ---------------------------------------------------------------- what breaks a run off
@@ -242,16 +395,16 @@ def test_processors():
 def killed(shard, task, step):
     if shard.start:
         os.kill(os.getpid(), signal.SIGKILL)
-    return PART(shard, task, step)
+    return PARTS(shard, task, step)
 
 
 def unread(shard, task, step):
     if shard.start:
         raise OSError(5, "Input/output error", shard.name)
-    return PART(shard, task, step)
+    return PARTS(shard, task, step)
 
 
-PART = shards._part
+PARTS = crew.parts
 
 
 @pytest.mark.parametrize(
@@ -263,7 +416,7 @@ PART = shards._part
 )
 def test_a_worker_that_fails_leaves_no_partial_target(run, monkeypatch, part, said):
     monkeypatch.setattr(shards, "SHARD", 1000)
-    monkeypatch.setattr(shards, "_part", part)
+    monkeypatch.setattr(crew, "parts", part)
     written, _, stderr = run(*all_files("to-responses"), jobs=2, status=1)
     assert written == {}
     assert stderr.startswith(said)
@@ -282,19 +435,19 @@ def test_a_file_that_changes_is_no_short_result(tmp_path, monkeypatch, change, s
     path.write_bytes(b"{}\n" * 100)
     (shard,) = shards.shards("a")
     change(path)
-    with pytest.raises(OSError, match=sentence), shard.lines(100) as lines:
+    with pytest.raises(OSError, match=sentence), shard.opened(100) as (_, lines):
         list(lines)
 
 
 DRIVER = """
 import sys, time
-from converter import shards
-shards.LEAST, shards.SHARD, real = 1, 1000, shards._part
+from converter import crew, shards
+shards.LEAST, shards.SHARD, real = 1, 1000, crew.parts
 PAUSE = float(sys.argv.pop(1))
 def slow(*given):
     time.sleep(PAUSE)
     return real(*given)
-shards._part = slow
+crew.parts = slow
 from converter.cli import main
 main(prog_name="converter")
 """
@@ -303,7 +456,9 @@ main(prog_name="converter")
 def driven(folder, pause, *arguments):
     """A process that cuts small files, and whose workers take so long for a part."""
     (folder / "a").write_bytes((ASK + b"\n") * 5000)
-    command = [sys.executable, "-W", "error", "-c", DRIVER, str(pause), "to-responses", "a", "--jobs", "2", *arguments]
+    # A signal may come between the opening of a file and the block that closes it.
+    python = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-c", DRIVER, str(pause)]
+    command = [*python, "to-responses", "a", "--jobs", "2", *arguments]
     return subprocess.Popen(
         command,
         cwd=folder,
@@ -331,7 +486,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds t
     ("number", "status", "said"),
     [
         (signal.SIGINT, 130, b"converter: interrupted: the files that were being written are left as they were\n"),
-        (signal.SIGTERM, 143, b""),
+        (signal.SIGTERM, 143, b"converter: terminated: the files that were being written are left as they were\n"),
     ],
 )
 def test_a_signal_ends_all_processes(tmp_path, number, status, said):

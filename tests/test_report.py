@@ -198,6 +198,7 @@ def test_progress_on_a_terminal(monkeypatch):
     monkeypatch.setattr("converter.report.TICK", -1)
     stream = Terminal()
     book = ledger(stream)
+    book.speaker.size = 4_000_000
     source = from_bytes(b"x" * 4_000_000, "a")
     outcomes = [rejected(1, "limit"), *[Converted(line, b"{}", []) for line in range(2, 200)]]
     book.take(source, iter(outcomes), lambda _: source.stream.read(10_000))

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converter import files, shards
-from converter.files import opened, renamed_into, written
+from converter.files import opened, renamed_into
 from converter.sources import SOURCES
+from converter.targets import written
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import ipc, parquet  # noqa: E402
@@ -530,7 +531,9 @@ def test_an_output_for_each_table(tmp_path):
 
 def test_a_table_is_read_by_one_process_and_made_alike_by_several(tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "LEAST", 1)
-    assert shards.splits(saved(tmp_path / "in.parquet", {"messages": [NAMED] * 9}), "lines", 1 << 20) is None
+    table = str(saved(tmp_path / "in.parquet", {"messages": [NAMED] * 9}))
+    [piece] = shards.pieces(table, "lines", 1 << 20, lambda: None)
+    assert isinstance(piece, shards.Whole)
     log = tmp_path / "log.jsonl"
     log.write_bytes(b"".join(b'{"messages":[{"role":"user","content":"%d"}]}\n' % n for n in range(500)))
     small = "from converter import shards; shards.LEAST = 1; shards.SHARD = 5000"

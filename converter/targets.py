@@ -1,0 +1,145 @@
+"""Files that are written: each beside its target, and renamed when it is complete.
+
+The order of the renames is decided here, in `Targets`. The files with rows (rejects, notices, report) go before the
+data: a data file that stands while the rejects of its records are missing would have lost these records.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, BinaryIO
+
+from msgspec import Struct
+
+from converter.files import BUFFER, STANDARD, compressed, named
+
+
+class Aside(Struct, frozen=True):
+    """A file that is being written: its name as it was given, where it is written, and where it will stand."""
+
+    name: str
+    path: str
+    target: str
+
+    def place(self) -> None:
+        """Rename. Raises `OSError`."""
+        os.replace(self.path, self.target)
+        # The new name lasts only when the folder is on disk; some file systems cannot be asked for it.
+        with suppress(OSError):
+            folder = os.open(os.path.dirname(self.target), os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    @contextmanager
+    def filled(self) -> Iterator[BinaryIO]:
+        """A stream to the new file, compressed as its name says. The file is on disk when the block ends.
+
+        Raises `OSError` with the name that was given.
+        """
+        with io.BufferedWriter(_Named(self.path, "xb", self.name), BUFFER) as file:
+            with compressed(self.name, file) as stream:
+                yield stream
+            file.flush()
+            os.fsync(file.fileno())
+
+    def drop(self) -> None:
+        """Delete what was written."""
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+
+class _Named(io.FileIO):
+    """A file to write to, whose faults tell the name that was given."""
+
+    def __init__(self, path: str, mode: str, given: str) -> None:
+        self.given = given
+        try:
+            super().__init__(path, mode)
+        except OSError as fault:
+            raise OSError(fault.errno, fault.strerror, given) from fault
+
+    def write(self, data: Any) -> int:
+        """Write, as far as there is room."""
+        with named(self.given):
+            return super().write(data)
+
+
+class Targets(AbstractContextManager["Targets"]):
+    """The files of a run. When it ends without an exception, what is complete is renamed: rows first, then data.
+
+    Everything else that was begun is deleted. ``ready`` is called before the first rename: from there on nothing may
+    break in, for the renames belong together.
+    """
+
+    def __init__(self, ready: Callable[[], object] = lambda: None) -> None:
+        self.ready = ready
+        self.begun: dict[str, Aside] = {}
+        self.rows: list[Aside] = []
+        self.data: list[Aside] = []
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        try:
+            if kind is None:
+                self.ready()
+                for aside in (*self.rows, *self.data):
+                    self.place(aside)
+        finally:
+            for aside in self.begun.values():
+                aside.drop()
+
+    def begin(self, name: str) -> Aside:
+        """A new file beside the target of this name; a link stays a link."""
+        target = os.path.realpath(name)
+        path = f"{target}.{os.urandom(4).hex()}.part"
+        aside = self.begun[path] = Aside(name, path, target)
+        return aside
+
+    def place(self, aside: Aside) -> None:
+        """Rename now. Raises `OSError`."""
+        aside.place()
+        del self.begun[aside.path]
+
+    @contextmanager
+    def written(self, name: str, held: list[Aside] | None = None) -> Iterator[BinaryIO]:
+        """A stream to write to. Where the block ends without an exception, the file is complete.
+
+        It is renamed at once, or, with ``held`` (`rows` or `data`), at the end of the run. ``-`` is standard output.
+        What is not a regular file (a pipe, ``/dev/null``) is written directly. The suffix of the name says the
+        compression.
+        """
+        if name == STANDARD:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        elif special(name):
+            with io.BufferedWriter(_Named(name, "wb", name), BUFFER) as direct, compressed(name, direct) as stream:
+                yield stream
+        else:
+            aside = self.begin(name)
+            with aside.filled() as stream:
+                yield stream
+            self.finish(aside, held)
+
+    def finish(self, aside: Aside, held: list[Aside] | None) -> None:
+        """The file is complete: rename it, or keep it for the end of the run."""
+        if held is None:
+            self.place(aside)
+        else:
+            held.append(aside)
+
+
+def special(name: str) -> bool:
+    """Whether something stands there that is no regular file: it is written to, and not replaced."""
+    return os.path.exists(name) and not os.path.isfile(name)
+
+
+@contextmanager
+def written(name: str) -> Iterator[BinaryIO]:
+    """One file, that is renamed when the block ends without an exception."""
+    with Targets() as targets, targets.written(name) as stream:
+        yield stream
