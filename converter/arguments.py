@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 
@@ -17,29 +17,35 @@ DEEPEST: Final = 128
 MEMO_CHARACTERS: Final = 250_000
 """How much arguments text one memo may hold before it starts afresh."""
 
+Text = TypeVar("Text", str, bytes)
+Found = TypeVar("Found")
 
-class Memo(dict[str, Verdict]):
-    """Verdicts by arguments text, bounded by characters."""
 
-    __slots__ = ("room",)
+class Memo(dict[Text, Found]):
+    """What was found by a text. It holds so many characters of text and starts afresh: hostile logs repeat nothing."""
 
-    def __init__(self) -> None:
+    __slots__ = ("most", "room")
+
+    def __init__(self, most: int = MEMO_CHARACTERS) -> None:
         super().__init__()
-        self.room = MEMO_CHARACTERS
+        self.most = self.room = most
 
-    def keep(self, text: str, verdict: Verdict) -> Verdict:
-        """Remember a verdict, unless its text is long, and give it back."""
-        size = len(text) + 64  # the entry itself
-        if size <= MEMO_CHARACTERS // 8:
+    def keep(self, text: Text, found: Found, beside: int = 64) -> Found:
+        """Remember what was found, unless its text is long, and give it back. ``beside``: what an entry takes more."""
+        size = len(text) + beside
+        if size <= self.most // 8:
             if size > self.room:
                 self.clear()
-                self.room = MEMO_CHARACTERS
+                self.room = self.most
             self.room -= size
-            self[text] = verdict
-        return verdict
+            self[text] = found
+        return found
 
 
 _KEY: Final = re.compile(r'"[ \t\n\r]*:')
+_UNSEEN: Final = frozenset({list, float})
+_ROUNDED: Final = re.compile(r"[0-9][0-9.]{15}|[0-9][eE]-0*[1-9][0-9]{2}")
+"""Where a real stands that a double may not hold: 16 digits or more, or one near zero."""
 
 
 def load(text: str) -> tuple[Any, bool]:
@@ -49,12 +55,28 @@ def load(text: str) -> tuple[Any, bool]:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return _careful(text), False
     # Every key leaves a `":` in the text, so a text with no more of them than the value has keys repeats none.
-    if value.__class__ is dict and text.count(":") == len(value) and text.count("[") < DEEPEST:
+    if value.__class__ is dict and text.count(":") == len(value) and _UNSEEN.isdisjoint(map(type, value.values())):
         return value, True
-    keys = _count_keys(value)
+    keys, reals = _counted(value)
+    if reals and _ROUNDED.search(text):
+        exact = _careful(text)
+        return exact, bool(exact == value)
     if text.count(":") != keys and len(_KEY.findall(text)) != keys:
         _careful(text)
     return value, True
+
+
+def readings(text: str) -> list[tuple[Any, bool]]:
+    """What readers may make of one JSON text, as `load`: its numbers as they are spelled, and its reals as doubles.
+
+    They differ for a real that no double holds: 5.0000000000000000001 is more than 5, and most readers take it for 5.
+    """
+    value, plain = load(text)
+    if not plain and _ROUNDED.search(text):
+        rounded = json.loads(text, parse_int=_integer, parse_float=_double)
+        if rounded != value:
+            return [(value, False), (rounded, False)]
+    return [(value, plain)]
 
 
 def parse_fault(text: str) -> str:
@@ -66,9 +88,10 @@ def parse_fault(text: str) -> str:
     return ""
 
 
-def _count_keys(value: Any) -> int:
-    """How many keys stand in a value, level by level."""
+def _counted(value: Any) -> tuple[int, bool]:
+    """How many keys stand in a value, level by level, and whether a real does."""
     keys = depth = 0
+    reals = type(value) is float
     level = [value] if type(value) in (dict, list) else []
     while level:
         depth += 1
@@ -80,9 +103,10 @@ def _count_keys(value: Any) -> int:
             if type(item) is dict:
                 keys += len(item)
                 inside = item.values()
+            reals = reals or float in map(type, inside)
             below += [each for each in inside if type(each) is dict or type(each) is list]
         level = below
-    return keys
+    return keys, reals
 
 
 def _careful(text: str) -> Any:
@@ -96,7 +120,7 @@ def _careful(text: str) -> Any:
         raise ValueError(f"{what} at character {error.pos + 1}") from None
     except RecursionError:
         raise ValueError(f"arrays and objects stand in each other more than {DEEPEST} deep") from None
-    _count_keys(value)
+    _counted(value)
     return value
 
 
@@ -118,16 +142,25 @@ def _integer(text: str) -> int | Decimal:
 
 
 def _real(text: str) -> float | Decimal:
+    """A double where it stands for what is spelled, else the decimal itself."""
     value = float(text)
-    if value - value == 0:
+    finite = value - value == 0
+    if finite and _ROUNDED.search(text) is None:
         return value
     try:
-        return Decimal(text)
-    except InvalidOperation:  # an exponent of twenty digits: as large as a Decimal gets
-        return Decimal("-1e999999999999999999" if text[0] == "-" else "1e999999999999999999")
+        exact = Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits: as large, or as small, as a Decimal gets
+        power = "-999999999999999999" if finite else "999999999999999999"
+        return Decimal(f"{'-' * text.startswith('-')}1e{power}")
+    return value if finite and exact == Decimal(repr(value)) else exact
 
 
-_PARSED: Final = Memo()
+def _double(text: str) -> float | Decimal:
+    value = float(text)
+    return value if value - value == 0 else _real(text)
+
+
+_PARSED: Final[Memo[str, Verdict]] = Memo()
 
 
 def parse_verdict(arguments: str) -> Verdict:

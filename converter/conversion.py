@@ -7,10 +7,12 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from converter import gate, plain, responses, settings, settings_into_chat, settings_into_responses, tools
+from converter.arguments import Memo
 from converter.entry import Entered
 from converter.kinds import Envelope
 from converter.options import Options, Verb
 from converter.outcome import Account
+from converter.schemas import SCHEMA_BYTES
 from converter.text import utf8
 from converter.tools import Schemas, Tools
 
@@ -30,7 +32,7 @@ class Conversion:
         self.converted = _SETTINGS[verb]
         self.toolbox = tools.Toolbox(verb, options)
         self.given = self.toolbox.given
-        self.remembered: dict[bytes, Settings] = {}
+        self.remembered: Memo[bytes, Settings] = Memo(SCHEMA_BYTES)
         self.mark: str | None = None  # stands in a text for a lone surrogate, while such a record is converted
 
     def gate(self, schemas: Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
@@ -65,9 +67,7 @@ class Conversion:
             utf8(key)
             said = Account()
             found = Settings(made, self.converted(plain.settings_of(body), made, said, self.options), said)
-            if len(self.remembered) >= REMEMBERED:
-                self.remembered.clear()
-            self.remembered[key] = found
+            self.remembered.keep(key, found, BESIDE)
         if found.said.found or found.said.reasons:
             account.join(found.said)
         return found.template.__copy__()
@@ -81,7 +81,8 @@ class Settings(Struct, gc=False):
     said: Account
 
 
-REMEMBERED: Final = 1024
+BESIDE: Final = 16 << 10
+"""What settings take beside their text: no more than about a thousand are remembered."""
 
 
 class Beside:

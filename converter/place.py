@@ -16,6 +16,10 @@ _scan: Final = JSONDecoder(parse_int=str, parse_float=str).raw_decode
 Span = tuple[int, int]
 
 
+class _SeveralError(Exception):
+    """A key stands twice in one object."""
+
+
 def find(text: bytes, pointer: str) -> Span:
     """The bytes of the value that a JSON Pointer (RFC 6901) leads to. ``text`` is valid JSON.
 
@@ -28,14 +32,18 @@ def find(text: bytes, pointer: str) -> Span:
 
 
 def look(text: bytes, pointer: str) -> Span | None:
-    """The same, or None where it leads nowhere."""
+    """The same, or None where it leads nowhere. Raises `Refused` (``duplicate_key``) where it leads to several."""
     if pointer and pointer[0] != "/":
         return None
     characters = text.decode()
     start = _blank(characters, 0)
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        found = _step(characters, start, name)
+        try:
+            found = _step(characters, start, name)
+        except _SeveralError:
+            sentence = "a key on the way to what is converted stands twice in one object, expected once"
+            raise Refused([Reason("duplicate_key", pointer, sentence)]) from None
         if found is None:
             return None
         start = found
@@ -64,7 +72,9 @@ def _member(characters: str, start: int, name: str) -> int | None:
         key, at = scanstring(characters, at + 1, True)
         value = _blank(characters, _blank(characters, at) + 1)
         if key == name:
-            found = value  # the last of several with one name, as every decoder takes it
+            if found is not None:  # one of them would stay as it is, and some reader takes that one
+                raise _SeveralError
+            found = value
         at = _next(characters, _scan(characters, value)[1])
     return found
 

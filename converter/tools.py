@@ -12,10 +12,11 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from converter import chat, habits, responses
+from converter.arguments import Memo
 from converter.options import Options, Verb
 from converter.outcome import Account, Notice, Reason, Refused, Verdict
 from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy, without_nulls
-from converter.schemas import ToolSchema, strict_qualifies, tool_schema
+from converter.schemas import SCHEMA_BYTES, ToolSchema, strict_qualifies, tool_schema
 from converter.settings import BAD_NAME, TOOL_NAME
 from converter.text import utf8
 
@@ -78,7 +79,7 @@ class Toolbox:
         self.given = given(options.tools)
         self.none = Tools(UNSET, self.given, [], [])
         self.convert = _CONVERT[verb]
-        self.remembered: dict[bytes, Tools] = {}
+        self.remembered: Memo[bytes, Tools] = Memo(SCHEMA_BYTES)
         self.last = (b"", self.none)  # most often the next record has the same tools, which costs no hash to see
 
     def of(self, raw: Raw | UnsetType, name: str = "tools") -> Tools:
@@ -90,9 +91,7 @@ class Toolbox:
             return self.last[1]
         tools = self.remembered.get(key)
         if tools is None:
-            if len(self.remembered) >= REMEMBERED:
-                self.remembered.clear()
-            tools = self.remembered[key] = self._made(raw, name)
+            tools = self.remembered.keep(key, self._made(raw, name), BESIDE)
         self.last = (key, tools)
         return tools
 
@@ -113,7 +112,8 @@ class Toolbox:
         )
 
 
-REMEMBERED: Final = 512
+BESIDE: Final = 32 << 10
+"""What an array takes beside its text: no more than some hundreds are remembered."""
 
 
 def given(tools: Any) -> Schemas:
