@@ -90,7 +90,8 @@ def run(job: Job, options: Options, step: Any) -> int:
     skipped: list[str] = []
     with ExitStack() as stack:
         rejects, notices, report_file = (
-            stack.enter_context(written(name)) if name else None for name in (job.rejects, job.notices, job.report)
+            stack.enter_context(written(name, job.inputs)) if name else None
+            for name in (job.rejects, job.notices, job.report)
         )
         speaker = Speaker(job.quiet, refusals=rejects is None)
         ledger = Ledger(speaker, rejects, notices, job.max_rejects)
@@ -125,7 +126,7 @@ def run(job: Job, options: Options, step: Any) -> int:
 def _batch(job: Job, crew: Crew, ledger: Ledger, output: str, names: tuple[str, ...]) -> None:
     if job.out_dir and not job.dry_run:
         os.makedirs(os.path.dirname(output), exist_ok=True)
-    with written(os.devnull if job.dry_run else output) as stream:
+    with written(os.devnull if job.dry_run else output, names) as stream:
         for name in names:
             left = _left(job, ledger)
             if left == 0:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from stat import S_ISREG
+from stat import S_IMODE, S_ISREG
 from typing import Any, BinaryIO, Final, NamedTuple
 
 STANDARD: Final = "-"
@@ -156,11 +156,11 @@ def renamed_into(folder: str, names: Sequence[str]) -> Iterator[str]:
 
 
 @contextmanager
-def written(name: str) -> Iterator[BinaryIO]:
+def written(name: str, inputs: Sequence[str] = ()) -> Iterator[BinaryIO]:
     """A stream to write to. A file stands under its name only when the block ends without an exception.
 
     ``-`` is standard output. What is not a regular file (a pipe, ``/dev/null``) is written directly. The suffix
-    of the name says the compression.
+    of the name says the compression. Nobody may read the file who may not read all ``inputs``, and what stood there.
     """
     if name == STANDARD:
         yield sys.stdout.buffer
@@ -173,7 +173,8 @@ def written(name: str) -> Iterator[BinaryIO]:
         return
     aside = f"{target}.{os.urandom(4).hex()}.part"
     try:
-        with open(aside, "xb", BUFFER) as file:
+        mode = _mode((*inputs, target))
+        with open(aside, "xb", BUFFER, opener=lambda path, flags: os.open(path, flags, mode)) as file:
             with _compressed(name, file) as stream:
                 yield stream
             file.flush()
@@ -185,6 +186,15 @@ def written(name: str) -> Iterator[BinaryIO]:
         if isinstance(fault, OSError) and fault.filename == aside:
             raise OSError(fault.errno, fault.strerror, name) from fault
         raise
+
+
+def _mode(names: Sequence[str]) -> int:
+    """What group and others may do with all of these files; the process's umask comes on top. A pipe says nothing."""
+    mode = 0o666
+    for name in names:
+        if os.path.isfile(name):
+            mode &= S_IMODE(os.stat(name).st_mode) | 0o600
+    return mode
 
 
 @contextmanager
