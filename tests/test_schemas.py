@@ -212,6 +212,35 @@ def test_parsing_agrees_with_a_plain_reading(text: str, data: st.DataObject) -> 
         ({"prefixItems": [{"type": "null"}], "items": {"type": "integer"}}, "[1,1]", False),
         ({"unevaluatedProperties": {"items": {"type": "null"}}}, '{"a":[1,1]}', False),
         ({"multipleOf": 1e300}, "1", False),
+        # a number is what is spelled, and what a double makes of it
+        ({"maximum": 5}, "5.0000000000000000001", False),
+        ({"exclusiveMinimum": 5}, "5.0000000000000000001", False),
+        ({"minimum": 5}, "5.0000000000000000001", True),
+        ({"type": "integer"}, "1.00000000000000000001", False),
+        ({"properties": {"a": {"items": {"enum": [0.1]}}}}, '{"a":[0.10000000000000000001]}', False),
+        ({"const": 9007199254740993}, "9007199254740993", True),
+        ({"const": 9007199254740992}, "9007199254740993", False),
+        ({"const": 9007199254740992}, "9007199254740993.0", False),
+        ({"not": {"const": 0}}, "1e-400", False),
+        ({"maximum": 0}, "1e-400", False),
+        ({"maximum": 0}, "1e-99999999999999999999", False),
+        ({"const": 0.30000000000000004}, "0.30000000000000004", True),
+        ({"maximum": 1.7976931348623157e308}, "1.7976931348623157e308", True),
+        ({"type": "string"}, '"1234567890.1234567890"', True),
+        ({"contains": {"type": "null"}, "minContains": 2, "maxContains": 2}, "[null,1,null]", True),
+        ({"contains": {"type": "null"}, "maxContains": 1}, "[null,null]", False),
+        ({"contains": {"type": "null"}, "minContains": 0}, "[1]", True),
+        ({"contains": False}, "[1]", False),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "contains": {"type": "null"}, "minContains": 2},
+            "[null]",
+            True,
+        ),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": False, "b": ["c"]}},
+            '{"b":1}',
+            False,
+        ),
         ({"multipleOf": 0.5}, "7" * 400 + ".5", True),
         ({"multipleOf": 0.5}, "7" * 400 + "." + "5" * 100_000, False),
         ({"uniqueItems": True}, "[1,true,[1],[true]]", True),
@@ -264,6 +293,8 @@ LOCAL = {"$defs": {"word": {"$anchor": "here", "$id": "https://a.example/word", 
         ({"$id": 5}, "invalid under the metaschema"),
         ({"$ref": 5}, "invalid under the metaschema"),
         ({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"a": True}}, "invalid under"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "enum": [1, 1.0]}, "invalid under"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "enum": []}, "invalid under"),
         ({"$schema": "https://example.com/mine"}, "names a $schema"),
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, "names a $schema"),
         ({"$schema": 5}, "names a $schema"),
@@ -412,6 +443,12 @@ def test_what_is_long_but_plain_is_checked_by_the_pure_engine(pure: Make) -> Non
     rows = [{"id": 100, "name": "a name"}] * 10_000
     assert tool.verdict(json.dumps(rows)) is OK
     assert tool.verdict(json.dumps([*rows, {}])) is SCHEMA
+
+
+def test_a_huge_schema_with_references_is_for_neither_engine(make: Make) -> None:
+    huge = {"$ref": "#/$defs/x", "$defs": {"x": {"anyOf": [{"type": "null"}] * 20_000}}}
+    problems = "more than 20,000 subschemas", "without the extra `fast`"
+    assert any(words in str(make(huge).problem) for words in problems)
 
 
 def test_a_huge_schema_is_not_for_the_pure_engine(pure: Make) -> None:
