@@ -130,9 +130,9 @@ def settle(root: Any) -> Draft:
         if isinstance(needs := node.get("dependencies"), dict):  # both forms in one object are not for `referencing`
             needs.update({name: {"required": names} for name, names in needs.items() if isinstance(names, list)})
         # Draft 4 wants a choice of values that differ; jsonschema-rs does not look at that.
-        if draft.validator == "Draft4Validator" and isinstance(choice := node.get("enum"), list):
-            if len(set(map(frozen, choice))) < max(1, len(choice)):
-                raise UnusableError("is invalid under the metaschema of Draft4")
+        choice = node.get("enum") if draft.validator == "Draft4Validator" else None
+        if isinstance(choice, list) and len(set(map(frozen, choice))) < max(1, len(choice)):
+            raise UnusableError("is invalid under the metaschema of Draft4")
     return draft
 
 

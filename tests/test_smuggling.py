@@ -46,7 +46,7 @@ def ways(text):
 
 
 def outcomes(record, **options):
-    """What becomes of a record, towards both envelopes and by all ways: the codes of the reasons, or what is written."""
+    """What becomes of a record, towards both envelopes and by all ways: the reasons' codes, or what is written."""
     text = record if isinstance(record, str) else json.dumps(record)
     found = []
     for verb in VERBS:
@@ -269,7 +269,7 @@ def _no_key_twice(value):
 def test_strict_refuses_a_key_twice(envelope):
     text = json.dumps(ask(envelope)).replace('"arguments"', '"arguments": "", "arguments"', 1)
     for verb in VERBS.values():
-        with pytest.raises(Refused, match="duplicate_key at .*/arguments: a key stands twice"):
+        with pytest.raises(Refused, match=r"duplicate_key at .*/arguments: a key stands twice"):
             verb(text, Options(strict=True))
 
 
