@@ -28,7 +28,10 @@ RECORDS = {
     "chat request": {
         "messages": [USER, asks(call('{"a":1}')), tool()],
         "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
-        **{"model": "m", "user": "u", "temperature": 1, "stop": ["x"]},
+        "model": "m",
+        "user": "u",
+        "temperature": 1,
+        "stop": ["x"],
     },
     "completion": completion(said("x")),
     "items": [{"type": "message", **USER}, CALL, output()],
