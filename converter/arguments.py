@@ -196,6 +196,13 @@ class Sizes(dict[int, int]):
         return known
 
 
+def holds_large_real(value: Any) -> bool:
+    """Whether some real in a value is beyond 2 ** 53: there the double is another whole number than it spells."""
+    if type(value) is dict or type(value) is list:
+        return any(map(holds_large_real, value.values() if type(value) is dict else value))
+    return type(value) is float and abs(value) >= 2**53
+
+
 def multiple(value: Any, divisor: Any) -> bool:
     """Whether one number is a multiple of another, on the decimals as they are written: 0.3 is one of 0.1."""
     return _is_multiple(decimal(value), decimal(divisor))

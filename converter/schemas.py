@@ -16,7 +16,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final, NoReturn
 
-from converter.arguments import Memo, parse_verdict, readings
+from converter.arguments import Memo, holds_large_real, parse_verdict, readings
 from converter.keywords import BUDGET, MOST_STEPS, Budget, GivenUpError, is_schema, slow_validator
 from converter.outcome import Verdict
 from converter.patterns import UnusableError
@@ -72,7 +72,19 @@ class ToolSchema:
     of the schema.
     """
 
-    __slots__ = ("_applied", "_draft", "_fast", "_named", "_patterns", "_slow", "_stopped", "_text", "known", "problem")
+    __slots__ = (
+        "_applied",
+        "_divides",
+        "_draft",
+        "_fast",
+        "_named",
+        "_patterns",
+        "_slow",
+        "_stopped",
+        "_text",
+        "known",
+        "problem",
+    )
 
     def __init__(self, text: bytes) -> None:
         self.problem: str | None = None
@@ -94,6 +106,9 @@ class ToolSchema:
     def _build(self) -> None:
         schema, plain = read_schema(self._text)
         self._draft = draft = settle(schema)
+        # Of a large real, jsonschema-rs divides the double; here it is divided as it is spelled.
+        self._divides = re.search(rb"multipleOf|\\u", self._text) is not None
+        plain = plain and not (self._divides and holds_large_real(schema))
         self._fast = _fast_validator(schema, self._draft) if plain else None
         if self._fast is None and not is_schema(schema, draft):
             raise UnusableError(f"is invalid under the metaschema of {self._draft.validator.removesuffix('Validator')}")
@@ -124,7 +139,7 @@ class ToolSchema:
         return Verdict.ARGUMENTS_SCHEMA
 
     def _fits(self, arguments: str, value: Any, plain: bool) -> bool:
-        if plain and self._fast is not None:
+        if plain and self._fast is not None and not (self._divides and holds_large_real(value)):
             try:
                 return bool(self._fast.is_valid(value))
             except (ValueError, TypeError, OverflowError):
