@@ -23,7 +23,7 @@ BLANK: Final = b" \t\r\n"
 
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
-_NOT_JSON: Final = re.compile(rb"[\[,:]\s*(-?(?:NaN|Infinity|nan|inf))\b|^\s*(NaN|-?Infinity)")
+_NO_NUMBER: Final = re.compile(rb"-?(?:NaN|Infinity|nan|inf)\b")
 
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
@@ -64,9 +64,12 @@ def fault(text: bytes, error: Exception) -> Reason:
 
 
 def _sentence(text: bytes, message: str) -> str:
-    if found := _NOT_JSON.search(text):
-        word = (found[1] or found[2]).decode()
-        return f"{word} is not JSON, expected a number or null (it was written by a lenient encoder)"
+    place = re.search(r"\(byte (\d+)\)", message)
+    # The decoder stops in the word: behind its sign, or where it is no `null`.
+    for start in range(max(0, int(place[1]) - 4), int(place[1]) + 1) if place else ():
+        found = _NO_NUMBER.match(text, start)
+        if found and text[max(0, start - 64) : start].rstrip(BLANK)[-1:] in (b"", b"[", b",", b":"):
+            return f"{found[0].decode()} is not JSON, expected a number or null (it was written by a lenient encoder)"
     if re.match(rb"\s*[\[{]\s*'", text):
         return "single quotes: a Python value, expected JSON (json.dumps writes it)"
     if "truncated" in message:

@@ -489,6 +489,9 @@ def test_deep_arguments_under_a_recursive_schema_do_not_crash(make: Make) -> Non
         (r"^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.|$)){4}$", "10.0.0.1", "10.0.0.256"),
         (r"^(?=.*[A-Z]).{3,}$", "abC", "abc"),
         ("b", "abc", "a"),
+        (r"\W", "é", "a"),
+        (r"[^\w]b", "éb", "ab"),
+        ("a|b", "xb", "x"),
     ],
 )
 def test_patterns_are_those_of_ecma_262(make: Make, pattern: str, good: str, bad: str) -> None:
