@@ -110,7 +110,9 @@ def _check_items(
             )
         if getattr(item, "namespace", None):
             account.refuse(
-                "unsupported_item", f"{root}/{position}", "a call with a namespace: it changes which tool was called"
+                "unsupported_item",
+                f"{root}/{position}",
+                "a call with a namespace: it changes which tool was called (--allow unsupported_item lets it stand)",
             )
     checked.close(**closing)
 
