@@ -18,8 +18,10 @@ DEEPEST: Final = 128
 MEMO_CHARACTERS: Final = 250_000
 """How much arguments text one memo may hold before it starts afresh."""
 
-
 _KEY: Final = re.compile(r'"[ \t\n\r]*:')
+_UNSEEN: Final = frozenset({list, float})
+_ROUNDED: Final = re.compile(r"[0-9][0-9.]{15}|[0-9][eE]-0*[1-9][0-9]{2}")
+"""Where a real stands that a double may not hold: 16 digits or more, or one near zero."""
 
 
 def load(text: str) -> tuple[Any, bool]:
@@ -29,12 +31,28 @@ def load(text: str) -> tuple[Any, bool]:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return _careful(text), False
     # Every key leaves a `":` in the text, so a text with no more of them than the value has keys repeats none.
-    if value.__class__ is dict and text.count(":") == len(value) and text.count("[") < DEEPEST:
+    if value.__class__ is dict and text.count(":") == len(value) and _UNSEEN.isdisjoint(map(type, value.values())):
         return value, True
-    keys = _count_keys(value)
+    keys, reals = _counted(value)
+    if reals and _ROUNDED.search(text):
+        exact = _careful(text)
+        return exact, bool(exact == value)
     if text.count(":") != keys and len(_KEY.findall(text)) != keys:
         _careful(text)
     return value, True
+
+
+def readings(text: str) -> list[tuple[Any, bool]]:
+    """What readers may make of one JSON text, as `load`: its numbers as they are spelled, and its reals as doubles.
+
+    They differ for a real that no double holds: 5.0000000000000000001 is more than 5, and most readers take it for 5.
+    """
+    value, plain = load(text)
+    if not plain and _ROUNDED.search(text):
+        rounded = json.loads(text, parse_int=_integer, parse_float=_double)
+        if rounded != value:
+            return [(value, False), (rounded, False)]
+    return [(value, plain)]
 
 
 def parse_fault(text: str) -> str:
@@ -46,17 +64,22 @@ def parse_fault(text: str) -> str:
     return ""
 
 
-def _count_keys(value: Any, depth: int = 1) -> int:
-    """How many keys stand in a value, at any depth."""
+def _counted(value: Any, depth: int = 1) -> tuple[int, bool]:
+    """How many keys stand in a value, at any depth, and whether a real does."""
     if value.__class__ is not dict and value.__class__ is not list:
-        return 0
+        return 0, value.__class__ is float
     if depth > DEEPEST:
         raise ValueError(f"arrays and objects stand in each other more than {DEEPEST} deep")
     keys, inside = (len(value), value.values()) if value.__class__ is dict else (0, value)
+    reals = False
     for each in inside:
         if each.__class__ is dict or each.__class__ is list:
-            keys += _count_keys(each, depth + 1)
-    return keys
+            more, real = _counted(each, depth + 1)
+            keys += more
+            reals = reals or real
+        elif each.__class__ is float:
+            reals = True
+    return keys, reals
 
 
 def _careful(text: str) -> Any:
@@ -70,7 +93,7 @@ def _careful(text: str) -> Any:
         raise ValueError(f"{what} at character {error.pos + 1}") from None
     except RecursionError:
         raise ValueError(f"arrays and objects stand in each other more than {DEEPEST} deep") from None
-    _count_keys(value)
+    _counted(value)
     return value
 
 
@@ -92,13 +115,22 @@ def _integer(text: str) -> int | Decimal:
 
 
 def _real(text: str) -> float | Decimal:
+    """A double where it stands for what is spelled, else the decimal itself."""
     value = float(text)
-    if value - value == 0:
+    finite = value - value == 0
+    if finite and _ROUNDED.search(text) is None:
         return value
     try:
-        return Decimal(text)
-    except InvalidOperation:  # an exponent of twenty digits: as large as a Decimal gets
-        return Decimal("-1e999999999999999999" if text[0] == "-" else "1e999999999999999999")
+        exact = Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits: as large, or as small, as a Decimal gets
+        power = "-999999999999999999" if finite else "999999999999999999"
+        return Decimal(f"{'-' * text.startswith('-')}1e{power}")
+    return value if finite and exact == Decimal(repr(value)) else exact
+
+
+def _double(text: str) -> float | Decimal:
+    value = float(text)
+    return value if value - value == 0 else _real(text)
 
 
 _PARSED: Final[Memo[str, Verdict]] = Memo(MEMO_CHARACTERS)
@@ -135,6 +167,13 @@ class Sizes(dict[int, int]):
             inside = [*value, *value.values()] if type(value) is dict else value
             known = self[id(value)] = 2 + 4 * len(inside) + sum([self.of(each) for each in inside])
         return known
+
+
+def holds_large_real(value: Any) -> bool:
+    """Whether some real in a value is beyond 2 ** 53: there the double is another whole number than it spells."""
+    if type(value) is dict or type(value) is list:
+        return any(map(holds_large_real, value.values() if type(value) is dict else value))
+    return type(value) is float and abs(value) >= 2**53
 
 
 def multiple(value: Any, divisor: Any) -> bool:

@@ -121,7 +121,7 @@ def _items(found: Kind, members: dict[str, Raw]) -> Iterator[dict[str, Any]]:
 
 
 def _parsed(members: dict[str, Raw]) -> dict[str, Any]:
-    keys = ("type", "name", "call_id", "status", "arguments")
+    keys = ("type", "name", "call_id", "status", "arguments", "namespace")
     return {key: msgspec.json.decode(members[key]) for key in keys if key in members}
 
 

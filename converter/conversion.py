@@ -9,7 +9,6 @@ from msgspec import UNSET, Struct
 from converter import chat, gate, outline, responses, settings, settings_into_chat, settings_into_responses, tools
 from converter.entry import Entered
 from converter.kinds import Envelope
-from converter.memo import Memo
 from converter.options import Options, Verb
 from converter.outcome import Account
 from converter.reading import kind, text_of
@@ -32,7 +31,6 @@ class Conversion:
         self.converted = _SETTINGS[verb]
         self.toolbox = tools.Toolbox(verb, options)
         self.given = self.toolbox.given
-        self.remembered: Memo[bytes, Settings] = Memo(REMEMBERED)
         self.mark: str | None = None  # stands in a text for a lone surrogate, while such a record is converted
 
     def gate(self, schemas: Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
@@ -62,8 +60,9 @@ class Conversion:
     def settings(self, body: Any) -> Settings:
         """What the settings and tools of a request's outline become, found again where the same bytes come again."""
         made = self.toolbox.of(body.tools)
-        key = made.mark + outline.key(body)
-        return self.remembered.get(key) or self.remembered.keep(key, self._settings(body, made, key), len(key) + 512)
+        key = outline.key(body)
+        known: Settings | None = made.settings.get(key)
+        return known or made.settings.keep(key, self._settings(body, made, key), len(key) + 512)
 
     def _settings(self, body: Any, made: Tools, key: bytes) -> Settings:
         utf8(key)
@@ -106,10 +105,6 @@ class Settings(Struct, gc=False, kw_only=True):
         else:
             request.input = history
         return request
-
-
-REMEMBERED: Final = 8 << 20
-"""How many bytes of settings, and of what they became, are remembered."""
 
 
 class Beside:

@@ -13,9 +13,10 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from converter.habits import ANTHROPIC_PARTS, shown
+from converter.habits import ANTHROPIC_PARTS
 from converter.reading import Members, elements_of, kind, members_of, says_nothing, text_of
 from converter.sources import SIGNS, SOURCES, UNREADABLE, object_of
+from converter.text import shown
 
 Tell = Callable[[Members], bool]
 

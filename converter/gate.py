@@ -7,7 +7,7 @@ is what is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -28,6 +28,7 @@ TEXT_LIMIT: Final = 10_485_760
 IMAGE_LIMIT: Final = 20_971_520
 FILE_LIMIT: Final = 33_554_432
 
+CallId: TypeAlias = str | tuple[str, str]
 Where = Callable[[Any, str], str]
 """From the position of an item (or of a message and its call) and a field's name to a pointer into the source."""
 
@@ -40,8 +41,8 @@ def replay_gate(item: dict[str, Any], schema: dict[str, Any] | bool | None) -> V
     something outside itself, which is never fetched.
     """
     kind = item.get("type")
-    if not isinstance(kind, str) or ":" in kind:
-        return Verdict.NAMESPACED
+    if not isinstance(kind, str) or ":" in kind or (kind == "function_call" and item.get("namespace")):
+        return Verdict.NAMESPACED  # the tool that a namespace says is not the one of this name
     if kind != "function_call":
         return Verdict.NOT_FUNCTION_CALL
     if item.get("status") != "completed":
@@ -60,8 +61,8 @@ def replay_gate(item: dict[str, Any], schema: dict[str, Any] | bool | None) -> V
 class Gate:
     """One record at the gate: the schemas of its tools, and where to say what is found."""
 
-    premature: dict[str, list[Any]] | None = None
-    doubled: dict[str, int] | None = None
+    premature: dict[CallId, list[Any]] | None = None
+    doubled: dict[CallId, int] | None = None
     spared: Container[int] = ()
     stand_in: str | None = None
     mark: int = -1
@@ -74,8 +75,8 @@ class Gate:
         self.options = options
         self.account = account
         self.where = where
-        self.opened: dict[str, Any] = {}
-        self.answered: set[str] = set()
+        self.opened: dict[CallId, Any] = {}
+        self.answered: set[CallId] = set()
 
     # -------------------------------------------------------- verdicts
 
@@ -146,7 +147,7 @@ class Gate:
 
     # -------------------------------------------------------- pairing
 
-    def ask(self, call_id: str, key: Any) -> None:
+    def ask(self, call_id: CallId, key: Any) -> None:
         """A call waits for its output."""
         if self.stand_in is not None and self.stand_in in call_id:
             self.account.refuse("limit", self.where(key, "call_id"), "a lone surrogate in a call id")
@@ -178,7 +179,7 @@ class Gate:
             self.answered.discard(call_id)
         self.opened[call_id] = key
 
-    def answer(self, call_id: str, key: Any) -> None:
+    def answer(self, call_id: CallId, key: Any) -> None:
         """An output answers the nearest earlier unanswered call with its id."""
         if self.opened.pop(call_id, None) is not None:
             self.answered.add(call_id)
@@ -305,7 +306,7 @@ def check_messages(messages: list[Any], gate: Gate) -> None:
         elif cls is User:
             gate.mark = at
         elif cls is chat.FunctionMessage:
-            gate.answer(LEGACY.format(message.name), (at, -1))
+            gate.answer((LEGACY, message.name), (at, -1))
 
 
 Assistant: Final = chat.AssistantMessage
@@ -335,11 +336,11 @@ def _check_turn(calls: list[Any], at: int, gate: Gate) -> None:
 def _legacy_call(call: chat.Function, at: int, gate: Gate) -> None:
     """A legacy call has no id: its output finds it by name."""
     gate.call(call.name, call.arguments, "completed", (at, -1))
-    gate.ask(LEGACY.format(call.name), (at, -1))
+    gate.ask((LEGACY, call.name), (at, -1))
 
 
-LEGACY: Final = "\0function {}"
-"""What stands for the id of a legacy call: no recorded id begins so."""
+LEGACY: Final = "function_call"
+"""With its name, what stands for the id of a legacy call: no recorded id is a pair."""
 
 
 def check_texts(items: list[Any], gate: Gate) -> None:

@@ -6,7 +6,6 @@ out, or moves what stands in another place. It never changes what was said. Data
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
@@ -26,13 +25,7 @@ from converter.reading import (
     text_of,
     without_nulls,
 )
-
-PRINTABLE: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
-
-
-def shown(name: str) -> str:
-    """A type's or role's name for a message: these are the formats' own words, but a log may hold anything there."""
-    return name if PRINTABLE.fullmatch(name) else "an unreadable name"
+from converter.text import shown
 
 
 def _absent(members: Members, key: str) -> bool:
@@ -97,10 +90,18 @@ def _thinking(members: Members, path: str, reading: Reading) -> None:
         _set(members, "reasoning_content", "".join(thoughts))
 
 
+OTHER_TOOL: Final = "namespace"
+"""In place of the type of a call with a namespace: it is a call to another tool than the one of its name."""
+
+
 def _tool_call(members: Members, path: str, reading: Reading) -> None:
     """Mistral and Gemini leave out ``type``; Gemini and OpenPipe leave out or empty the id."""
     if _empty(members, "type"):
         _set(members, "type", "custom" if "custom" in members and "function" not in members else "function")
+    function = members.get("function")
+    inside = members_of(function) if function is not None and kind(function) == "an object" else {}
+    if not _empty(members, "namespace") or not _empty(inside, "namespace"):
+        _set(members, "type", OTHER_TOOL)
     if _empty(members, "id"):
         if "fill-call-ids" not in reading.options.repair:
             reading.account.refuse(
@@ -233,7 +234,9 @@ def _unknown_tool_call(name: str, members: Members, path: str, reading: Reading)
     allowed = reading.account.refuse(
         "namespaced" if ":" in name else "unsupported_item",
         path,
-        f"a tool call of type {shown(name)}, which is outside the portable set",
+        "a call with a namespace: it changes which tool was called"
+        if name == OTHER_TOOL
+        else f"a tool call of type {shown(name)}, which is outside the portable set",
     )
     if allowed and (call_id := text_of(members.get("id"))):
         reading.left_out.add(call_id)

@@ -93,7 +93,7 @@ def run(job: Job, options: Options, step: Any, ready: Callable[[], object] = lam
     began = time.monotonic()
     batches, skipped = _ahead(job)
     names = tuple(name for _, inputs in batches for _, name in inputs)
-    with Targets(ready) as targets, _crew(job, options, step, names) as crew, ExitStack() as stack:
+    with Targets(ready, job.inputs) as targets, _crew(job, options, step, names) as crew, ExitStack() as stack:
         rejects, notices, report_file = (
             stack.enter_context(targets.written(name, targets.rows)) if name else None
             for name in (job.rejects, job.notices, job.report)
@@ -163,13 +163,13 @@ def _plan(this: Run, batches: list[Batch]) -> Iterator[tuple[int, Iterable[Piece
         own = bool(job.out_dir) and not job.dry_run and not special(output)
         for position, name in inputs:
             if name in this.crew.work:
-                begin = partial(_begun, this, output) if own else lambda: None
+                begin = partial(_begun, this, output, name) if own else lambda: None
                 yield position, pieces(name, job.form, job.max_line_bytes, begin)
 
 
-def _begun(this: Run, output: str) -> Aside:
+def _begun(this: Run, output: str, name: str) -> Aside:
     os.makedirs(os.path.dirname(output), exist_ok=True)
-    return this.targets.begin(output)
+    return this.targets.begin(output, (name,))
 
 
 def _batch(this: Run, output: str, inputs: Inputs) -> None:
@@ -182,7 +182,8 @@ def _batch(this: Run, output: str, inputs: Inputs) -> None:
             _input(this, *inputs[0], stream)
         this.targets.finish(aside, this.held)
         return
-    with this.targets.written(os.devnull if job.dry_run else output, this.held) as stream:
+    names = [name for _, name in inputs]
+    with this.targets.written(os.devnull if job.dry_run else output, this.held, names) as stream:
         for position, name in inputs:
             if _left(this) == 0:
                 break

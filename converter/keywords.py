@@ -31,8 +31,8 @@ class Budget:
 
     __slots__ = ("applied", "left", "patterns", "sizes")
 
-    def __init__(self, applied: int = 1, patterns: tuple[re.Pattern[str], ...] = ()) -> None:
-        self.left: float = MOST_STEPS
+    def __init__(self, applied: int = 1, patterns: tuple[re.Pattern[str], ...] = (), steps: float = MOST_STEPS) -> None:
+        self.left = steps
         self.sizes = Sizes()
         self.applied = applied
         self.patterns = patterns
@@ -45,7 +45,7 @@ class Budget:
 
     def apply(self, keyword: str, given: Any, value: Any) -> None:
         """Pay for one keyword on one value: for going over both once, and for a message that spells the value."""
-        steps: float = 10 if keyword[0] == "$" else 1
+        steps: float = _DEAR.get(keyword, 1)
         if type(value) is dict or type(value) is list:
             steps += len(value) / 8 + self.sizes.of(value) / 512
         elif type(value) is str or type(value) is Decimal:
@@ -60,6 +60,9 @@ class Budget:
             steps += self.applied * sum(effort(each, str(key)) for key in value for each in self.patterns)
         self.spend(steps)
 
+
+_DEAR: Final = {"$ref": 10, "$dynamicRef": 50, "$recursiveRef": 50}
+"""What takes longer: a dynamic reference goes through all schemas around it."""
 
 BUDGET: ContextVar[Budget] = ContextVar("budget")
 
@@ -87,6 +90,8 @@ def _slow_engine(draft: Draft) -> Any:
 
     own = {keyword: check for keyword, check in _OWN.items() if keyword in base.VALIDATORS}
     checks = {**base.VALIDATORS, **own, "items": _items(base)}
+    if "contains" in checks:
+        checks["contains"] = _contains(counts="unevaluatedItems" in checks)
     return jsonschema.validators.extend(
         base,
         {keyword: _counted(keyword, check) for keyword, check in checks.items()},
@@ -180,6 +185,21 @@ def _items(base: Any) -> Any:
                 yield error
 
     return items
+
+
+def _contains(counts: bool) -> Any:
+    """Whether enough items fit, and in the drafts that count them, not too many."""
+
+    def contains(validator: Any, given: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if type(value) is not list:
+            return
+        least, most = 1, len(value)
+        if counts:
+            least, most = schema.get("minContains", least), schema.get("maxContains", most)
+        if not least <= sum(_fits(validator, each, given) for each in value) <= most:
+            yield _failure()
+
+    return contains
 
 
 def _found(pattern: Any, text: str) -> bool:

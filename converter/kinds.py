@@ -14,9 +14,9 @@ from msgspec import UNSET, Raw, Struct
 
 from converter import chat, foreign, responses
 from converter.foreign import holds
-from converter.habits import shown
 from converter.outcome import Reason, Refused
 from converter.reading import Members, elements_of, kind, members_of, text_of
+from converter.text import shown
 
 Envelope = Literal["chat", "responses"]
 

@@ -34,7 +34,8 @@ def compiled(pattern: str) -> re.Pattern[str]:
     try:
         if len(pattern) > LONGEST_PATTERN:
             raise OverflowError
-        python = re.compile(f"(?a:{_ECMA.sub(_python_token, pattern)})")
+        # As a flag and not in the group: there a search that begins with a class goes by Unicode all the same.
+        python = re.compile(f"(?:{_ECMA.sub(_python_token, pattern)})", re.ASCII)
         ways = _ways_of(python.pattern)
     except (re.error, RecursionError, OverflowError):
         raise UnusableError(
@@ -85,7 +86,7 @@ def _python_in_class(match: re.Match[str]) -> str:
 # --- in how many ways ------------------------------------------------------------------------------------------------
 
 _PIECE: Final = re.compile(
-    r"(?P<open>\((?:\?(?:a?:|[=!]|<[=!]|P<\w+>))?)|(?P<close>\))|(?P<bar>\|)|(?P<edge>\^|\\[AZ])|(?P<between>\\[bB])"
+    r"(?P<open>\((?:\?(?::|[=!]|<[=!]|P<\w+>))?)|(?P<close>\))|(?P<bar>\|)|(?P<edge>\^|\\[AZ])|(?P<between>\\[bB])"
     rf"|(?P<atom>\\u[0-9a-fA-F]{{4}}|\\x[0-9a-fA-F]{{2}}|\\[1-9]\d*|\\.|\(\?P=\w+\)|{_CLASS}|.)",
     re.DOTALL,
 )
@@ -257,7 +258,7 @@ class _Reader:
         if _refers_back(token):
             return self.samples
         if token not in self.atoms:
-            one = re.compile(f"(?a:{token})")
+            one = re.compile(token, re.ASCII)
             self.atoms[token] = frozenset(each for each in self.samples if one.fullmatch(each))
         return self.atoms[token]
 

@@ -37,14 +37,14 @@ def find(text: bytes, pointer: str) -> Span:
 
 
 def look(text: bytes, pointer: str) -> Span | None:
-    """The same, or None where it leads nowhere."""
+    """The same, or None where it leads nowhere. Raises `Refused` (``duplicate_key``) where it leads to several."""
     if pointer and pointer[0] != "/":
         return None
     start = _blank(text, 0)
     end = start + len(memoryview(_any(text)))
     for part in pointer.split("/")[1:]:
         inside = _member if text[start] == ord("{") else _element if text[start] == ord("[") else None
-        found = inside(text[start:end], part.replace("~1", "/").replace("~0", "~")) if inside else None
+        found = inside(text[start:end], part.replace("~1", "/").replace("~0", "~"), pointer) if inside else None
         if found is None:
             return None
         start, end = start + found[0], start + found[1]
@@ -56,8 +56,8 @@ def _blank(text: bytes, at: int) -> int:
     return match.end() if match else at
 
 
-def _member(text: bytes, name: str) -> Span | None:
-    """Where a member's value stands in the text of an object: the last of those with one name, as decoders take it."""
+def _member(text: bytes, name: str, pointer: str) -> Span | None:
+    """Where a member's value stands in the text of an object."""
     found = None
     members = _members(text)
     if name not in members:
@@ -71,6 +71,9 @@ def _member(text: bytes, name: str) -> Span | None:
         if text[start:at] != memoryview(value):
             at = start + _length(text[start:])
         if spelled == name:
+            if found is not None:  # one of them would stay as it is, and some reader takes that one
+                sentence = "a key on the way to what is converted stands twice in one object, expected once"
+                raise Refused([Reason("duplicate_key", pointer, sentence)])
             found = start, at
     return found
 
@@ -81,7 +84,7 @@ def _length(text: bytes) -> int:
     return len(characters[: _scan(characters)[1]].encode())
 
 
-def _element(text: bytes, name: str) -> Span | None:
+def _element(text: bytes, name: str, pointer: str) -> Span | None:
     """Where an element stands in the text of an array."""
     elements = _elements(text)
     if not _NUMBER.fullmatch(name) or int(name) >= len(elements):

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from converter.arguments import load
+from converter.arguments import frozen, load
 from converter.patterns import UnusableError
 
 MOST_APPLIED, LONGEST_CHAIN = 10_000, 64
 """Subschemas that may apply to one value; references and combinators that may follow each other."""
 
+MOST_FOLLOWED: Final = 20_000
+"""Subschemas of a schema whose references are followed: some ten microseconds each."""
 
 _BESIDE: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
 _SINGLE: Final = frozenset({"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if"}) | {
@@ -124,6 +127,12 @@ def settle(root: Any) -> Draft:
             raise UnusableError("mixes drafts")
         for keyword in draft.ignored:
             node.pop(keyword, None)
+        if isinstance(needs := node.get("dependencies"), dict):  # both forms in one object are not for `referencing`
+            needs.update({name: {"required": names} for name, names in needs.items() if isinstance(names, list)})
+        # Draft 4 wants a choice of values that differ; jsonschema-rs does not look at that.
+        choice = node.get("enum") if draft.validator == "Draft4Validator" else None
+        if isinstance(choice, list) and len(set(map(frozen, choice))) < max(1, len(choice)):
+            raise UnusableError("is invalid under the metaschema of Draft4")
     return draft
 
 
@@ -135,7 +144,9 @@ def follow(root: dict[str, Any], draft: Draft, is_schema: Callable[[Any], bool])
     import referencing
 
     specification = _specification(draft)
-    known = {id(node) for node in every_node(root)}
+    known = {id(node) for node in islice(every_node(root), MOST_FOLLOWED + 1)}
+    if len(known) > MOST_FOLLOWED:
+        raise UnusableError(f"has more than {MOST_FOLLOWED:,} subschemas, and references between them")
     # A registry without a way to retrieve: what is not in this document cannot be found.
     document = specification.create_resource(root)
     whole = referencing.Registry().resolver_with_root(document)

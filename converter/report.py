@@ -27,6 +27,11 @@ def printable(text: str) -> str:
     return UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def _short(text: str, most: int = 200) -> str:
+    """The beginning of a text that may be of any length, as a key of a log may."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 # ---------------------------------------------------------------- rows
 
 
@@ -155,7 +160,7 @@ class Report(Struct, frozen=True, kw_only=True):
 @lru_cache(maxsize=4096)
 def pattern(path: str) -> str:
     """A JSON Pointer with ``*`` for its array indexes: ``/messages/3/name`` is ``/messages/*/name``."""
-    return printable(re.sub(r"/\d+(?=/|$)", "/*", path))
+    return _short(printable(re.sub(r"/\d+(?=/|$)", "/*", path)))
 
 
 def _tools(notice: Notice) -> Iterable[str]:
@@ -219,7 +224,8 @@ class Speaker:
             return
         room = SHOWN - self.shown
         for reason in rejected.reasons[:room]:
-            self.say(f"{source}:{rejected.line}: {reason}")
+            said = Reason(reason.code, _short(reason.path), _short(reason.message, 1000))
+            self.say(f"{source}:{rejected.line}: {said}")
         self.shown += min(room, len(rejected.reasons))
         self.omitted += len(rejected.reasons) > room
 

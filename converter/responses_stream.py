@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from converter.chat_stream import FILLER, Json, Where, error_of, nothing
 from converter.outcome import Account
+from converter.text import shown
 
 SILENT: Final = frozenset({"keepalive", "ping", "heartbeat", "response.heartbeat"})
 """Events that only keep the connection open."""
@@ -381,7 +382,7 @@ def _event(fold: Response, event: Json) -> None:
     if EVENTS[kind] is not _ending:
         for key, value in event.items():
             if key not in ROUTING and key not in FILLER and key != "error" and not nothing(value):
-                fold.account.notice("dropped", _at(fold, key), f"{key} of event {kind}")
+                fold.account.notice("dropped", _at(fold, key), f"{shown(key)} of event {kind}")
 
 
 def _at(fold: Response, key: str) -> str:
@@ -394,7 +395,7 @@ def _unknown(fold: Response, event: Json) -> None:
     if event.get("error"):
         _error(fold, event)
     elif not kind or ":" in kind or "item_id" not in event:
-        fold.account.notice("dropped", fold.here, f"event {kind or 'without type'} skipped")
+        fold.account.notice("dropped", fold.here, f"event {shown(kind) if kind else 'without type'} skipped")
 
 
 # ---------------------------------------------------------------- the whole
@@ -409,7 +410,7 @@ def fold_events(events: list[Json], where: Where, account: Account) -> Json | No
         if any(reason.code == "not_finished" for reason in list(account.reasons)[before:]):
             return None  # an error and the failed response after it are one fault
     if fold.last is None:
-        kind = str(events[-1].get("type"))
+        kind = shown(str(events[-1].get("type")))
         message = (
             f"the stream ends after event {len(events)} ({kind}) without response.completed: the answer was cut off"
         )

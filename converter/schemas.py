@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 from typing import Any, Final, NoReturn
 
-from converter.arguments import MEMO_CHARACTERS, load, parse_verdict
-from converter.keywords import BUDGET, Budget, GivenUpError, is_schema, slow_validator
+from converter.arguments import MEMO_CHARACTERS, holds_large_real, parse_verdict, readings
+from converter.keywords import BUDGET, MOST_STEPS, Budget, GivenUpError, is_schema, slow_validator
 from converter.memo import Memo
 from converter.outcome import Verdict
 from converter.patterns import UnusableError
@@ -26,8 +26,10 @@ from converter.references import Draft, every_node, follow, read_schema, settle
 
 __all__ = ["ToolSchema", "parse_verdict", "strict_qualifies", "tool_schema"]
 
-MOST_SCHEMAS: Final = 1024
-"""Schemas remembered."""
+SCHEMA_BYTES: Final = 16 << 20
+"""How much text of schemas is remembered before it starts afresh; what is made of it takes some fifty times as much."""
+
+_BESIDE: Final = 16 << 10  # so that no more than about a thousand are remembered
 
 _GIVEN_UP: Final = (
     "the check was given up, as it takes too long or nests too deep: install the extra `fast`, or simplify the schema"
@@ -75,7 +77,19 @@ class ToolSchema:
     of the schema.
     """
 
-    __slots__ = ("_applied", "_draft", "_fast", "_patterns", "_slow", "_stopped", "_text", "known", "problem")
+    __slots__ = (
+        "_applied",
+        "_divides",
+        "_draft",
+        "_fast",
+        "_named",
+        "_patterns",
+        "_slow",
+        "_stopped",
+        "_text",
+        "known",
+        "problem",
+    )
 
     def __init__(self, text: bytes) -> None:
         self.problem: str | None = None
@@ -85,6 +99,7 @@ class ToolSchema:
         self._patterns: tuple[re.Pattern[str], ...] = ()
         self._fast: Any = None
         self._slow: Any = None
+        self._named: set[Any] = set()  # the properties that the schema names, once a fault had to be worded
         self._stopped = ""  # the arguments whose check was given up last: their fault is known
         try:
             self._build()
@@ -96,6 +111,9 @@ class ToolSchema:
     def _build(self) -> None:
         schema, plain = read_schema(self._text)
         self._draft = draft = settle(schema)
+        # Of a large real, jsonschema-rs divides the double; here it is divided as it is spelled.
+        self._divides = re.search(rb"multipleOf|\\u", self._text) is not None
+        plain = plain and not (self._divides and holds_large_real(schema))
         self._fast = _fast_validator(schema, self._draft) if plain else None
         if self._fast is None and not is_schema(schema, draft):
             padded = PADDED if has_null_members(self._text) else ""
@@ -115,30 +133,31 @@ class ToolSchema:
         if known is not None:
             return known
         try:
-            value, plain = load(arguments)
+            taken = readings(arguments)
         except ValueError:
             verdict = Verdict.ARGUMENTS_PARSE
         else:
             if self.problem:
                 return Verdict.OK  # not remembered: what is in `known` has been checked
-            verdict = Verdict.OK if self._fits(arguments, value, plain) else Verdict.ARGUMENTS_SCHEMA
+            passed = all(self._fits(arguments, value, plain) for value, plain in taken)
+            verdict = Verdict.OK if passed else Verdict.ARGUMENTS_SCHEMA
         return verdict if self.problem else self.known.keep(arguments, verdict)
 
     def _fits(self, arguments: str, value: Any, plain: bool) -> bool:
-        if plain and self._fast is not None:
+        if plain and self._fast is not None and not (self._divides and holds_large_real(value)):
             try:
                 return bool(self._fast.is_valid(value))
             except (ValueError, TypeError, OverflowError):
                 pass  # a value that it does not take
-        errors = self._errors(value, 1)
+        errors = self._errors(value, 1, MOST_STEPS)
         if errors is None:  # what could not be checked is not let through
             self._stopped = arguments
         return errors == []
 
-    def _errors(self, value: Any, most: int) -> list[Any] | None:
+    def _errors(self, value: Any, most: int, steps: float) -> list[Any] | None:
         """The first failures that jsonschema finds; None if it found none, but was stopped."""
         errors: list[Any] = []
-        started = BUDGET.set(Budget(self._applied, self._patterns))
+        started = BUDGET.set(Budget(self._applied, self._patterns, steps))
         try:
             if self._slow is None:
                 self._prepare()
@@ -153,27 +172,36 @@ class ToolSchema:
     def fault(self, arguments: str) -> str:
         """A sentence for a faulty verdict. It names keywords and properties of the schema, nothing of the arguments."""
         try:
-            value, _ = load(arguments)
+            taken = readings(arguments)
         except ValueError as error:
             return str(error)
         if self.problem:
             return self.problem
-        errors = None if arguments == self._stopped else self._errors(value, 50)
+        errors: list[Any] | None = None
+        if arguments != self._stopped:
+            # Where the other engine has judged, only a sentence is looked for: it is not worth as much time.
+            steps = MOST_STEPS if self._fast is None else MOST_STEPS / 8
+            errors = next((found for value, _ in taken if (found := self._errors(value, 50, steps)) != []), [])
         if errors:
             return self._word(min(errors, key=lambda e: (len(e.absolute_path), list(map(str, e.absolute_schema_path)))))
         return _GIVEN_UP if errors is None and self._fast is None else "the schema is not met"
 
     def _word(self, error: Any) -> str:
         """The sentence for one failure of jsonschema. A step of the path that the schema does not name is a ``*``."""
-        schema, _ = read_schema(self._text)
-        names = {name for node in every_node(schema) for name in _names(node)}
-        steps = [step if isinstance(step, int) or step in names else "*" for step in error.absolute_path]
-        place = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps) or "the top"
+        if not self._named:
+            schema, _ = read_schema(self._text)
+            self._named = {name for node in every_node(schema) for name in _names(node)}
+        steps = [step if isinstance(step, int) or step in self._named else "*" for step in error.absolute_path]
+        place = "".join("/" + _brief(str(step)).replace("~", "~0").replace("/", "~1") for step in steps) or "the top"
         sentence = f"'{error.validator or 'false'}' of the schema is not met at {place}"
         if error.validator == "required":
             missing = [name for name in error.validator_value if name not in error.instance]
-            sentence += f": missing {', '.join(map(repr, missing[:5]))}"
+            sentence += f": missing {', '.join(map(repr, map(_brief, missing[:5])))}"
         return sentence.encode("utf-8", "backslashreplace").decode()
+
+
+def _brief(name: str) -> str:
+    return name if len(name) <= 64 else f"{name[:64]}…"
 
 
 def _names(node: dict[str, Any]) -> Any:
@@ -181,19 +209,29 @@ def _names(node: dict[str, Any]) -> Any:
     return properties if isinstance(properties, dict) else ()
 
 
-@lru_cache(MOST_SCHEMAS)
+_SCHEMAS: Final[Memo[bytes, ToolSchema]] = Memo(SCHEMA_BYTES)
+
+
 def tool_schema(text: bytes) -> ToolSchema:
     """The schema that stands in a JSON text (an object or a boolean), remembered by its text."""
-    return ToolSchema(text)
+    known = _SCHEMAS.get(text)
+    return _SCHEMAS.keep(text, ToolSchema(text), _BESIDE) if known is None else known
 
 
-@lru_cache(MOST_SCHEMAS)
+_STRICT: Final[Memo[bytes, bool]] = Memo(SCHEMA_BYTES)
+
+
 def strict_qualifies(text: bytes) -> bool:
     """Whether a parameter schema is fit for OpenAI's strict mode, which is on unasked where it is.
 
     The rule (Structured Outputs guide): the root is an object, every object is closed (``additionalProperties`` false)
     and requires all its properties, every array says its items, and nothing is left without a type.
     """
+    known = _STRICT.get(text)
+    return _STRICT.keep(text, _qualifies(text), _BESIDE) if known is None else known
+
+
+def _qualifies(text: bytes) -> bool:
     try:
         schema, _ = read_schema(text)
     except UnusableError:

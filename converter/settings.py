@@ -195,7 +195,8 @@ def object_members(source: str, raw: Raw, draft: Draft) -> Members:
 
 def leave(members: Members, known: Iterable[str], path: str, draft: Draft) -> None:
     """Name the members that the target does not know."""
-    for key in members.keys() - set(known):
+    familiar = set(known)
+    for key in [each for each in members if each not in familiar]:  # not as a set, whose order differs from run to run
         if not says_nothing(members[key]):
             draft.drop(f"{path}/{escape(key)}")
 

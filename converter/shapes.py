@@ -449,7 +449,7 @@ def _assembled(source: Source, text: bytes, members: Members, found: dict[str, p
         raise _refused("missing_field", "", f"{source.label} without a body, expected one at {source.response}")
     taken = {pointer.split("/")[1] for pointer in (*source.parts.values(), *found)}
     rest = {name: value for name, value in members.items() if name not in taken and name not in bodies}
-    for name in bodies.keys() & (members.keys() - taken):
+    for name in [each for each in bodies if each in members and each not in taken]:
         account.notice("dropped", f"/{name}", "its name is given to a body")
 
     def close(written: list[bytes]) -> bytes:

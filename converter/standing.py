@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from converter.kinds import Kind
 from converter.outcome import Account
 from converter.reading import encode
 from converter.repairs import HISTORY
+from converter.text import key_twice, once
 
 NOTHING: Final = Raw(b"null")
 
@@ -31,7 +33,18 @@ def written(conversion: Conversion, kind: Kind, body: Any, passage: Passage) -> 
     check(conversion, body, passage)
     if changed:
         return encode(body)
+    for path in entered.seen.found.get("dropped", ()) if entered.seen is not None else ():
+        if _STRAY_CALLS.fullmatch(path.removeprefix(account.base)):
+            account.refuse("wrong_type", path.removeprefix(account.base), "calls, which only an assistant can make")
+    if twice := key_twice(text):
+        # Of two parsers, one may take the first value and one the last: what was looked at is what must be written.
+        account.notice("odd", twice, "a key that stands twice in one object: the last one is kept")
+        return encode(once(Raw(text)))
     return msgspec.json.format(text, indent=-1) if b"\n" in text else text
+
+
+_STRAY_CALLS: Final = re.compile(r".*/[0-9]+(?:/message|/delta)?/(?:tool_calls|function_call)")
+"""Calls in a message where no gate looks for any, as in a user's."""
 
 
 def _leave_out(kind: Kind, body: Any, passage: Passage) -> None:
@@ -94,6 +107,12 @@ def _check_items(
                 "unsupported_item",
                 f"{root}/{position}",
                 "OpenAI's own custom tool call, which is outside the portable set (--target openai takes it)",
+            )
+        if getattr(item, "namespace", None):
+            account.refuse(
+                "unsupported_item",
+                f"{root}/{position}",
+                "a call with a namespace: it changes which tool was called (--allow unsupported_item lets it stand)",
             )
     checked.close(**closing)
 

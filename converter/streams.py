@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 from converter.chat_stream import fold_chunks
 from converter.outcome import Account, Reason, Refused
 from converter.responses_stream import fold_events
+from converter.text import shown
 
 LISTS: Final = ("chunks", "events")
 """The keys under which a record holds its frames as an array; ``sse`` holds them as text."""
@@ -305,7 +306,7 @@ def _fold(values: list[Any], frames: Frames, account: Account) -> dict[str, Any]
         return fold_chunks(values, frames.done is not None, frames.where, account)
     if events or any(_error(value) for value in values):
         return fold_events(values, frames.where, account)
-    seen = ", ".join(sorted({key for value in values for key in value})[:8]) or "no frame at all"
+    seen = ", ".join(map(shown, sorted({key for value in values for key in value})[:8])) or "no frame at all"
     account.refuse("unknown_shape", frames.path, f"neither Chat chunks nor Responses events; the frames hold {seen}")
     return None
 

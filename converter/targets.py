@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from stat import S_IMODE
 from typing import Any, BinaryIO
 
 from msgspec import Struct
@@ -19,11 +20,15 @@ from converter.files import BUFFER, STANDARD, compressed, named
 
 
 class Aside(Struct, frozen=True):
-    """A file that is being written: its name as it was given, where it is written, and where it will stand."""
+    """A file that is being written: its name as it was given, where it is written, and where it will stand.
+
+    ``mode``: what group and others may do with it at most.
+    """
 
     name: str
     path: str
     target: str
+    mode: int
 
     def place(self) -> None:
         """Rename. Raises `OSError`."""
@@ -42,7 +47,7 @@ class Aside(Struct, frozen=True):
 
         Raises `OSError` with the name that was given.
         """
-        with io.BufferedWriter(_Named(self.path, "xb", self.name), BUFFER) as file:
+        with io.BufferedWriter(_Named(self.path, "xb", self.name, self.mode), BUFFER) as file:
             with compressed(self.name, file) as stream:
                 yield stream
             file.flush()
@@ -57,10 +62,10 @@ class Aside(Struct, frozen=True):
 class _Named(io.FileIO):
     """A file to write to, whose faults tell the name that was given."""
 
-    def __init__(self, path: str, mode: str, given: str) -> None:
+    def __init__(self, path: str, mode: str, given: str, permissions: int = 0o666) -> None:
         self.given = given
         try:
-            super().__init__(path, mode)
+            super().__init__(path, mode, opener=lambda path, flags: os.open(path, flags, permissions))
         except OSError as fault:
             raise OSError(fault.errno, fault.strerror, given) from fault
 
@@ -73,12 +78,14 @@ class _Named(io.FileIO):
 class Targets(AbstractContextManager["Targets"]):
     """The files of a run. When it ends without an exception, what is complete is renamed: rows first, then data.
 
+    Nobody may read a file who may not read all ``inputs``, and what stood in its place, from its first byte on.
     Everything else that was begun is deleted. ``ready`` is called before the first rename: from there on nothing may
     break in, for the renames belong together.
     """
 
-    def __init__(self, ready: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, ready: Callable[[], object] = lambda: None, inputs: Sequence[str] = ()) -> None:
         self.ready = ready
+        self.inputs = inputs
         self.begun: dict[str, Aside] = {}
         self.rows: list[Aside] = []
         self.data: list[Aside] = []
@@ -93,11 +100,13 @@ class Targets(AbstractContextManager["Targets"]):
             for aside in self.begun.values():
                 aside.drop()
 
-    def begin(self, name: str) -> Aside:
-        """A new file beside the target of this name; a link stays a link."""
+    def begin(self, name: str, inputs: Sequence[str] | None = None) -> Aside:
+        """A new file beside the target of this name, made of these inputs, or of all; a link stays a link."""
         target = os.path.realpath(name)
         path = f"{target}.{os.urandom(4).hex()}.part"
-        aside = self.begun[path] = Aside(name, path, target)
+        aside = self.begun[path] = Aside(
+            name, path, target, _mode((*(self.inputs if inputs is None else inputs), target))
+        )
         return aside
 
     def place(self, aside: Aside) -> None:
@@ -106,7 +115,9 @@ class Targets(AbstractContextManager["Targets"]):
         del self.begun[aside.path]
 
     @contextmanager
-    def written(self, name: str, held: list[Aside] | None = None) -> Iterator[BinaryIO]:
+    def written(
+        self, name: str, held: list[Aside] | None = None, inputs: Sequence[str] | None = None
+    ) -> Iterator[BinaryIO]:
         """A stream to write to. Where the block ends without an exception, the file is complete.
 
         It is renamed at once, or, with ``held`` (`rows` or `data`), at the end of the run. ``-`` is standard output.
@@ -120,7 +131,7 @@ class Targets(AbstractContextManager["Targets"]):
             with io.BufferedWriter(_Named(name, "wb", name), BUFFER) as direct, compressed(name, direct) as stream:
                 yield stream
         else:
-            aside = self.begin(name)
+            aside = self.begin(name, inputs)
             with aside.filled() as stream:
                 yield stream
             self.finish(aside, held)
@@ -133,13 +144,22 @@ class Targets(AbstractContextManager["Targets"]):
             held.append(aside)
 
 
+def _mode(names: Sequence[str]) -> int:
+    """What group and others may do with all of these files; the process's umask comes on top. A pipe says nothing."""
+    mode = 0o666
+    for name in names:
+        if os.path.isfile(name):
+            mode &= S_IMODE(os.stat(name).st_mode) | 0o600
+    return mode
+
+
 def special(name: str) -> bool:
     """Whether something stands there that is no regular file: it is written to, and not replaced."""
     return os.path.exists(name) and not os.path.isfile(name)
 
 
 @contextmanager
-def written(name: str) -> Iterator[BinaryIO]:
+def written(name: str, inputs: Sequence[str] = ()) -> Iterator[BinaryIO]:
     """One file, that is renamed when the block ends without an exception."""
-    with Targets() as targets, targets.written(name) as stream:
+    with Targets(inputs=inputs) as targets, targets.written(name) as stream:
         yield stream

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
+from msgspec import Raw
 
 from converter.outcome import Reason, Refused
 
@@ -22,7 +23,15 @@ BLANK: Final = b" \t\r\n"
 
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
-_NOT_JSON: Final = re.compile(rb"[\[,:]\s*(-?(?:NaN|Infinity|nan|inf))\b|^\s*(NaN|-?Infinity)")
+_NO_NUMBER: Final = re.compile(rb"-?(?:NaN|Infinity|nan|inf)\b")
+
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
+
+
+def shown(name: str) -> str:
+    """A name for a message: a type, a role, a key. They are the formats' own words, but a log may hold anything."""
+    return name if _WORD.fullmatch(name) else "an unreadable name"
 
 
 def utf8(text: bytes) -> None:
@@ -55,9 +64,12 @@ def fault(text: bytes, error: Exception) -> Reason:
 
 
 def _sentence(text: bytes, message: str) -> str:
-    if found := _NOT_JSON.search(text):
-        word = (found[1] or found[2]).decode()
-        return f"{word} is not JSON, expected a number or null (it was written by a lenient encoder)"
+    place = re.search(r"\(byte (\d+)\)", message)
+    # The decoder stops in the word: behind its sign, or where it is no `null`.
+    for start in range(max(0, int(place[1]) - 4), int(place[1]) + 1) if place else ():
+        found = _NO_NUMBER.match(text, start)
+        if found and text[max(0, start - 64) : start].rstrip(BLANK)[-1:] in (b"", b"[", b",", b":"):
+            return f"{found[0].decode()} is not JSON, expected a number or null (it was written by a lenient encoder)"
     if re.match(rb"\s*[\[{]\s*'", text):
         return "single quotes: a Python value, expected JSON (json.dumps writes it)"
     if "truncated" in message:
@@ -85,8 +97,17 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         raise _TwiceError
 
 
+_KEY: Final = re.compile(rb'(?<!\\)"[ \t\n\r]*:')
+
+
 def key_twice(text: bytes) -> str | None:
     """The pointer to a key that stands twice in one object, or None. ``text`` is valid JSON."""
+    try:
+        # Behind every key stands `":`, and mostly nowhere else: no more of them than keys means that none was lost.
+        if rb'\\"' not in text and len(_KEY.findall(text)) == _keys(msgspec.json.decode(text)):
+            return None
+    except msgspec.DecodeError:
+        pass  # lone surrogates
     try:
         _scan(text, object_pairs_hook=_unique)
     except _TwiceError:
@@ -95,6 +116,30 @@ def key_twice(text: bytes) -> str | None:
 
 
 _scan: Final = partial(json.loads, parse_int=str, parse_float=str)
+
+
+def _keys(value: Any) -> int:
+    """How many keys stand in a value, level by level."""
+    keys, level = 0, [value]
+    while level:
+        below: list[Any] = []
+        for item in level:
+            if type(item) is dict:
+                keys += len(item)
+                below += item.values()
+            elif type(item) is list:
+                below += item
+        level = below
+    return keys
+
+
+def once(raw: Raw) -> Any:
+    """A value in which each key stands once, with the last of its values; all else is spelled as it was."""
+    if memoryview(raw)[0] == ord("{"):
+        return {key: once(value) for key, value in msgspec.json.decode(raw, type=dict[str, Raw]).items()}
+    if memoryview(raw)[0] == ord("["):
+        return [once(value) for value in msgspec.json.decode(raw, type=list[Raw])]
+    return raw
 
 
 def _twice(value: Any, path: str) -> Iterator[str]:

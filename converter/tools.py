@@ -6,18 +6,17 @@ A log repeats the same ``tools`` in every request, so what was made of the same 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any, Final, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from converter import chat, habits, responses
 from converter.memo import Memo
 from converter.options import Options, Verb
 from converter.outcome import Account, Notice, Reason, Refused, Verdict
 from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy, without_nulls
-from converter.schemas import ToolSchema, strict_qualifies, tool_schema
+from converter.schemas import SCHEMA_BYTES, ToolSchema, strict_qualifies, tool_schema
 from converter.settings import BAD_NAME, TOOL_NAME
 from converter.text import utf8
 
@@ -50,10 +49,10 @@ class Tools(Struct, frozen=True):
     schemas: Schemas
     notices: list[Notice]
     reasons: list[Reason]
-    mark: bytes = b"0\0"
-    """Tells these tools apart from all others that are remembered."""
     certain: bool = True
     """Whether no other format's tools look like these."""
+    settings: Memo[bytes, Any] = field(default_factory=lambda: Memo(ROOM_BESIDE))
+    """What the settings of requests with these tools became."""
 
 
 def joined(first: Tools, second: Tools) -> Tools:
@@ -82,10 +81,9 @@ class Toolbox:
     def __init__(self, verb: Verb, options: Options) -> None:
         self.options = options
         self.given = given(options.tools)
-        self.none = Tools(UNSET, self.given, [], [])
+        self.none = Tools(UNSET, self.given, [], [], settings=Memo(ROOM))
         self.convert = _CONVERT[verb]
-        self.remembered: Memo[bytes, Tools] = Memo(REMEMBERED)
-        self.marks = count(1)
+        self.remembered: Memo[bytes, Tools] = Memo(SCHEMA_BYTES)
         self.last = (b"", self.none)  # most often the next record has the same tools, which costs no hash to see
 
     def of(self, raw: Raw | UnsetType, name: str = "tools") -> Tools:
@@ -97,7 +95,8 @@ class Toolbox:
             return self.last[1]
         tools = self.remembered.get(key)
         if tools is None:
-            tools = self.remembered.keep(key, self._made(raw, name), len(key))
+            tools = self._made(raw, name)
+            self.remembered.keep(key, tools, len(key) + BESIDE * (1 + len(tools.schemas)))
         self.last = (key, tools)
         return tools
 
@@ -115,13 +114,18 @@ class Toolbox:
             {**schemas, **self.given},
             account.notices(),
             list(account.reasons),
-            b"%d\0" % next(self.marks),
             b'"input_schema"' not in bytes(raw),
         )
 
 
-REMEMBERED: Final = 16 << 20
-"""How many bytes of ``tools`` arrays, and of what they became, are remembered."""
+BESIDE: Final = 16 << 10
+"""What an array takes beside its text, and again for each of its schemas."""
+
+ROOM: Final = 2 << 20
+"""How many bytes of settings are remembered for requests without tools."""
+
+ROOM_BESIDE: Final = 128 << 10
+"""How many bytes of settings are remembered for each array of tools."""
 
 
 def given(tools: Any) -> Schemas:

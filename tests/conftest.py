@@ -1,8 +1,9 @@
 """For the whole suite: no network, and how long hypothesis may look."""
 
 import os
+import runpy
 import signal
-import socket
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -20,28 +21,9 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-LOCAL = {getattr(socket, "AF_UNIX", None)}
-"""Worker processes talk to each other; nothing else may be reached."""
-
-
-class _NoNetwork(socket.socket):
-    def __init__(self, family=socket.AF_INET, *arguments, **keywords):
-        if family not in LOCAL:
-            raise AssertionError("a test opened a network socket")
-        super().__init__(family, *arguments, **keywords)
-
-
-def _refuse(*arguments, **keywords):
-    raise AssertionError("a test looked for a host on the network")
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_network():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket, "socket", _NoNetwork)
-        for name in ("getaddrinfo", "gethostbyname", "create_connection"):
-            patch.setattr(socket, name, _refuse)
-        yield
+OFFLINE = Path(__file__).with_name("offline")
+runpy.run_path(str(OFFLINE / "sitecustomize.py"))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH")]))
 
 
 @pytest.fixture(autouse=True)

@@ -374,7 +374,7 @@ real = pytest.mark.skipif(not REAL, reason="needs the conversion itself")
 COMMAND = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-m", "converter"]
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 ORPHAN = {"messages": [{"role": "tool", "tool_call_id": "call_1", "content": "x"}, {"role": "user", "content": "hi"}]}
-WHERE = {**os.environ, "PYTHONPATH": str(Path(converter.__file__).parents[1])}
+WHERE = {**os.environ, "PYTHONPATH": f"{Path(converter.__file__).parents[1]}{os.pathsep}{os.environ['PYTHONPATH']}"}
 
 
 def process(*arguments, cwd, stdin=b"", status=0):

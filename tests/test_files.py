@@ -330,6 +330,49 @@ def test_permissions_are_the_umasks(tmp_path):
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o640
 
 
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def umask():
+    previous = os.umask(0o022)
+    yield
+    os.umask(previous)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "before", "expected"),
+    [
+        ([], None, 0o644),
+        ([0o600], None, 0o600),
+        ([0o400], None, 0o600),
+        ([0o666], None, 0o644),
+        ([0o640, 0o604], None, 0o600),
+        ([0o640, 0o644], None, 0o640),
+        ([], 0o600, 0o600),
+        ([0o644], 0o640, 0o640),
+        ([0o600], 0o666, 0o600),
+    ],
+)
+def test_an_output_is_never_wider_than_its_inputs_and_what_stood_there(tmp_path, umask, inputs, before, expected):
+    names = []
+    for number, permissions in enumerate(inputs):
+        (tmp_path / str(number)).touch(permissions)
+        (tmp_path / str(number)).chmod(permissions)
+        names.append(str(tmp_path / str(number)))
+    target = tmp_path / "out"
+    if before is not None:
+        target.touch()
+        target.chmod(before)
+    with written(str(target), ["-", "no such file", *names]) as stream:
+        stream.write(b"x")
+        stream.flush()
+        [aside] = tmp_path.glob("*.part")
+        assert mode(aside) == expected
+    assert mode(target) == expected
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "real").write_bytes(b"before")
     (tmp_path / "link").symlink_to(tmp_path / "real")

@@ -462,7 +462,10 @@ def driven(folder, pause, *arguments):
     return subprocess.Popen(
         command,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(converter.__file__).parents[1])},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{Path(converter.__file__).parents[1]}{os.pathsep}{os.environ['PYTHONPATH']}",
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

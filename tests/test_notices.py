@@ -387,3 +387,10 @@ def test_a_standing_record_has_no_notice_of_its_unknown_fields():
     record = {"input": "x", "vendor": {"a": 1}, "seed": 2}
     assert to_responses(record).notices == []
     assert to_responses(record, Options(strict=True)).body == record
+
+
+def test_pointers_stand_in_the_order_of_the_record():
+    names = [f"{letter}{letter}" for letter in "hgfedcba"]
+    record = {"input": "x", "reasoning": {"effort": "low", **dict.fromkeys(names, "z")}}
+    [notice] = to_chat(record).notices
+    assert notice.paths == [f"/reasoning/{name}" for name in names]

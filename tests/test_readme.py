@@ -105,7 +105,7 @@ class Checkout:
         environment = {
             **os.environ,
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(PACKAGE.parent),
+            "PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{os.environ['PYTHONPATH']}",
         }
         done = subprocess.run(
             ["sh", "-ec", script], cwd=self.folder, env=environment, timeout=60, check=False, text=True,

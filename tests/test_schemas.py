@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from converter import schemas
@@ -45,15 +44,6 @@ def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mak
     else:
         monkeypatch.setattr(schemas, "_fast_engine", lambda: None)
     return lambda schema: ToolSchema(dumped(schema))
-
-
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("a socket was asked for")
-
-    monkeypatch.setattr(socket, "socket", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
 # --- the worked example ----------------------------------------------------------------------------------------------
@@ -222,6 +212,38 @@ def test_parsing_agrees_with_a_plain_reading(text: str, data: st.DataObject) -> 
         ({"prefixItems": [{"type": "null"}], "items": {"type": "integer"}}, "[1,1]", False),
         ({"unevaluatedProperties": {"items": {"type": "null"}}}, '{"a":[1,1]}', False),
         ({"multipleOf": 1e300}, "1", False),
+        # a number is what is spelled, and what a double makes of it
+        ({"maximum": 5}, "5.0000000000000000001", False),
+        ({"exclusiveMinimum": 5}, "5.0000000000000000001", False),
+        ({"minimum": 5}, "5.0000000000000000001", True),
+        ({"type": "integer"}, "1.00000000000000000001", False),
+        ({"properties": {"a": {"items": {"enum": [0.1]}}}}, '{"a":[0.10000000000000000001]}', False),
+        ({"multipleOf": 3}, "1e300", False),
+        ({"multipleOf": 3}, "3e300", True),
+        ({"multipleOf": 3}, "1.5e1", True),
+        ({"const": 9007199254740993}, "9007199254740993", True),
+        ({"const": 9007199254740992}, "9007199254740993", False),
+        ({"const": 9007199254740992}, "9007199254740993.0", False),
+        ({"not": {"const": 0}}, "1e-400", False),
+        ({"maximum": 0}, "1e-400", False),
+        ({"maximum": 0}, "1e-99999999999999999999", False),
+        ({"const": 0.30000000000000004}, "0.30000000000000004", True),
+        ({"maximum": 1.7976931348623157e308}, "1.7976931348623157e308", True),
+        ({"type": "string"}, '"1234567890.1234567890"', True),
+        ({"contains": {"type": "null"}, "minContains": 2, "maxContains": 2}, "[null,1,null]", True),
+        ({"contains": {"type": "null"}, "maxContains": 1}, "[null,null]", False),
+        ({"contains": {"type": "null"}, "minContains": 0}, "[1]", True),
+        ({"contains": False}, "[1]", False),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "contains": {"type": "null"}, "minContains": 2},
+            "[null]",
+            True,
+        ),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": False, "b": ["c"]}},
+            '{"b":1}',
+            False,
+        ),
         ({"multipleOf": 0.5}, "7" * 400 + ".5", True),
         ({"multipleOf": 0.5}, "7" * 400 + "." + "5" * 100_000, False),
         ({"uniqueItems": True}, "[1,true,[1],[true]]", True),
@@ -274,6 +296,8 @@ LOCAL = {"$defs": {"word": {"$anchor": "here", "$id": "https://a.example/word", 
         ({"$id": 5}, "invalid under the metaschema"),
         ({"$ref": 5}, "invalid under the metaschema"),
         ({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"a": True}}, "invalid under"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "enum": [1, 1.0]}, "invalid under"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "enum": []}, "invalid under"),
         ({"$schema": "https://example.com/mine"}, "names a $schema"),
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, "names a $schema"),
         ({"$schema": 5}, "names a $schema"),
@@ -424,6 +448,12 @@ def test_what_is_long_but_plain_is_checked_by_the_pure_engine(pure: Make) -> Non
     assert tool.verdict(json.dumps([*rows, {}])) is SCHEMA
 
 
+def test_a_huge_schema_with_references_is_for_neither_engine(make: Make) -> None:
+    huge = {"$ref": "#/$defs/x", "$defs": {"x": {"anyOf": [{"type": "null"}] * 20_000}}}
+    problems = "more than 20,000 subschemas", "without the extra `fast`"
+    assert any(words in str(make(huge).problem) for words in problems)
+
+
 def test_a_huge_schema_is_not_for_the_pure_engine(pure: Make) -> None:
     assert pure({"anyOf": [{"type": "null"}] * 1000}).problem is None
     for huge in ({"anyOf": [{"type": "null"}] * 9000}, {"prefixItems": [True] * 9000}):
@@ -459,6 +489,9 @@ def test_deep_arguments_under_a_recursive_schema_do_not_crash(make: Make) -> Non
         (r"^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.|$)){4}$", "10.0.0.1", "10.0.0.256"),
         (r"^(?=.*[A-Z]).{3,}$", "abC", "abc"),
         ("b", "abc", "a"),
+        (r"\W", "é", "a"),
+        (r"[^\w]b", "éb", "ab"),
+        ("a|b", "xb", "x"),
     ],
 )
 def test_patterns_are_those_of_ecma_262(make: Make, pattern: str, good: str, bad: str) -> None:
@@ -604,75 +637,3 @@ def closed(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 )
 def test_strict_mode_wants_every_object_closed(schema: Any, strict: bool) -> None:
     assert strict_qualifies(dumped(schema)) is strict
-
-
-# --- both engines, the same verdict ----------------------------------------------------------------------------------
-
-NAMES = st.sampled_from(["a", "b", "c"])
-NUMBERS = st.sampled_from([0, 1, -1, 2, 3, 0.5, 1.0, 0.1, 0.3, 1e22, 1e300, 2**63, 2**64 + 1, 10**30, -0.0, 1.13])
-LEAVES = st.none() | st.booleans() | NUMBERS | st.sampled_from(["", "a", "ab", "é", "\U0001f600", "a\n", "2024-01-01"])
-VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=6
-)
-TYPES = st.sampled_from(["string", "number", "integer", "object", "array", "boolean", "null"])
-
-
-def schema_parts(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    several, named = st.lists(inner, min_size=1, max_size=2), st.dictionaries(NAMES, inner, max_size=2)
-    size, names = st.integers(0, 2), st.lists(NAMES, unique=True, max_size=2)
-    keywords: dict[str, st.SearchStrategy[Any]] = {
-        "type": TYPES | st.lists(TYPES, min_size=1, max_size=3, unique=True),
-        "enum": st.lists(VALUES, min_size=1, max_size=3),
-        "const": VALUES,
-        "multipleOf": st.sampled_from([1, 2, 3, 0.1, 0.01, 0.5, 1e300, 10**30, 2.0]),
-        **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), NUMBERS),
-        **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), size),
-        **dict.fromkeys(("allOf", "anyOf", "oneOf"), several),
-        **dict.fromkeys(("not", "if", "then", "else", "items", "contains", "additionalProperties"), inner),
-        **dict.fromkeys(("propertyNames", "unevaluatedItems", "unevaluatedProperties"), inner),
-        **dict.fromkeys(("properties", "dependentSchemas"), named),
-        "prefixItems": several,
-        "uniqueItems": st.booleans(),
-        "required": names,
-        "dependentRequired": st.dictionaries(NAMES, names, max_size=2),
-        "pattern": st.sampled_from(["^a", "b$", r"^\d+", ".", r"\W", "[^a]"]),
-        "patternProperties": st.dictionaries(st.sampled_from(["^a", "[bc]", "."]), inner, max_size=2),
-        "format": st.sampled_from(["date", "email"]),
-        "$ref": st.sampled_from(["#", "#/$defs/a", "#/$defs/b"]),
-    }
-    return st.lists(st.sampled_from(sorted(keywords)), min_size=1, max_size=3, unique=True).flatmap(
-        lambda chosen: st.fixed_dictionaries({key: keywords[key] for key in chosen})
-    )
-
-
-SCHEMAS = st.recursive(st.booleans() | st.fixed_dictionaries({"type": TYPES}), schema_parts, max_leaves=5)
-
-
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-@given(SCHEMAS, st.dictionaries(st.sampled_from("ab"), SCHEMAS, min_size=2), st.lists(VALUES, min_size=1, max_size=8))
-def test_both_engines_agree(schema: Any, defs: Any, values: list[Any]) -> None:
-    pytest.importorskip("jsonschema_rs")
-    text = dumped({**schema, "$defs": defs} if isinstance(schema, dict) else schema)
-    fast = ToolSchema(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schemas, "_fast_engine", lambda: None)
-        pure = ToolSchema(text)
-    assert fast.problem == pure.problem
-    for value in values:
-        arguments = json.dumps(value)
-        assert fast.verdict(arguments) is pure.verdict(arguments), arguments
-
-
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-@given(SCHEMAS, VALUES, st.sampled_from(["$ref", "$id", "$anchor", "items", "type", "properties", "pattern", "$defs"]))
-def test_no_schema_crashes(schema: Any, junk: Any, keyword: str) -> None:
-    if not isinstance(schema, dict):
-        return
-    text = dumped({**schema, keyword: junk})
-    fast = ToolSchema(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schemas, "_fast_engine", lambda: None)
-        pure = ToolSchema(text)
-    assert fast.problem == pure.problem
-    for arguments in ('{"a":1}', "[1]", '"x"'):
-        assert fast.verdict(arguments) is pure.verdict(arguments)

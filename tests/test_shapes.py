@@ -188,7 +188,7 @@ def at(*pointers):
 AROUND = {
     "blanks": ('  {"a" :\t1 , "m": %s ,"z":[ ] }', ["/m"]),
     "escapes": ('{"\\u006d" : "\\/\\u00e9", "m\\u006d":%s}', ["/mm"]),
-    "duplicate keys": ('{"m":"first","m": %s,"n":1,"n":2}', ["/m"]),
+    "duplicate keys": ('{"n":1,"m": %s,"n":2}', ["/m"]),
     "not ASCII": ('{"ä€😀":"😀","x":{"ö":[0,%s,"ü"]}}', ["/x/ö/1"]),
     "numbers": ('{"a":1.50,"b":-0.0,"c":1e400,"m":%s}', ["/m"]),
     "slash and tilde": ('{"a/b":{"m~n":%s}}', ["/a~1b/m~0n"]),
@@ -203,6 +203,12 @@ def test_all_around_the_value_is_kept_to_the_byte(around, pointers):
     holes = around.count("%s")
     result = to_responses((around % ((BODY,) * holes)).encode(), at(*pointers))
     assert result.json.decode() == (around % ((WRITTEN,) * holes)).strip()
+
+
+@pytest.mark.parametrize("pointer", ["/m", "/m/0"])
+def test_a_value_that_stands_at_two_places_is_not_converted_at_one_of_them(pointer):
+    with pytest.raises(Refused, match=f"duplicate_key at {pointer}: a key on the way"):
+        to_responses(f'{{"m":"first","m":[{BODY}]}}', at(pointer))
 
 
 def test_json_in_a_string_becomes_a_string_again():
