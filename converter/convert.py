@@ -24,6 +24,7 @@ from converter.outcome import LOSSES, Account, Converted, Notice, Reason, Refuse
 from converter.reading import encode
 from converter.shapes import SHAPES, named_pair, open_record
 from converter.shortcut import SHORT
+from converter.text import one_line
 
 OUR_FAULT: Final = "the converter failed on this record; please report what shape it has"
 PASSING: Final = 16
@@ -181,7 +182,7 @@ class Session:
     def _written(self, kind: Kind, value: Any, text: bytes, account: Account) -> bytes:
         if account.reasons:
             return b""
-        written = encode(value)
+        written = one_line(encode(value))
         if self.options.verify:
             verify.hold(kind, text, written, account, self.options, self._back)
         return written

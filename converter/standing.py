@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
 from msgspec import UNSET, Raw
 
 from converter import chat, gate, into_responses, responses, tools
@@ -15,6 +14,7 @@ from converter.kinds import Kind
 from converter.outcome import Account
 from converter.reading import encode
 from converter.repairs import HISTORY
+from converter.text import one_line
 
 NOTHING: Final = Raw(b"null")
 
@@ -29,9 +29,7 @@ def written(conversion: Conversion, kind: Kind, body: Any, passage: Passage) -> 
     if entered.left_out:
         _leave_out(kind, body, passage)
     check(conversion, body, passage)
-    if changed:
-        return encode(body)
-    return msgspec.json.format(text, indent=-1) if b"\n" in text else text
+    return one_line(encode(body) if changed else text)
 
 
 def _leave_out(kind: Kind, body: Any, passage: Passage) -> None:

@@ -35,6 +35,11 @@ def utf8(text: bytes) -> None:
         raise Refused([Reason("invalid_utf8", "", _not_utf8(text, error.start))]) from None
 
 
+def one_line(text: bytes) -> bytes:
+    """A JSON text on one line: what is written is a record a line. No string of a valid text goes over a line's end."""
+    return msgspec.json.format(text, indent=-1) if b"\n" in text else text
+
+
 def _not_utf8(text: bytes, start: int) -> str:
     if text.startswith(_UTF16) or b"\0" in text[:4]:
         return "UTF-16 text, expected UTF-8 (convert the file to UTF-8 first)"

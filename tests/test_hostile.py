@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from converter import Options, Refused, convert_lines, to_chat, to_responses
 from converter.convert import Session
+from converter.report import reject_row
 
 USER = {"role": "user", "content": "x"}
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
@@ -252,3 +253,26 @@ def test_a_standing_answer_that_is_mended_keeps_its_object():
     choice = {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [call]}}
     record = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
     assert to_chat(record, Options(repair={"stringify-arguments"})).body["object"] == "chat.completion"
+
+
+# ---------------------------------------------------------------- what the fuzzer found
+
+
+PRETTY = [
+    (to_responses, {"messages": [USER], "tools": TOOLS, "metadata": {"a": "b", "c": "d"}}),
+    (to_chat, {"input": "x", "metadata": {"a": "b", "c": "d"}}),
+    (
+        to_chat,
+        {"messages": [USER, {**asks(), "function_call": None}], "metadata": {"a": "b", "c": "d"}, "tools": TOOLS},
+    ),
+]
+
+
+@pytest.mark.parametrize(("convert", "record"), PRETTY)
+@pytest.mark.parametrize("repair", [(), ("empty-arguments",)])
+def test_what_is_written_stands_on_one_line(convert, record, repair):
+    """What is only passed on (tools, metadata) keeps its spelling, but not the line ends of a pretty-printed record."""
+    pretty = json.dumps(record, indent=1)
+    result = convert(pretty, Options(repair=repair))
+    assert b"\n" not in result.json
+    assert result.json == convert(json.dumps(record, separators=(",", ":")), Options(repair=repair)).json
