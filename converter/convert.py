@@ -100,14 +100,16 @@ class Session:
         shield = text.shield(record)
         if shield is None:
             raise Refused([text.fault(record, error)]) from None
-        passing, self.passing = self.passing, -1  # the shortcut does not ask for stand-ins
+        self.passing = -1  # the shortcut does not ask for stand-ins
         self.conversion.mark = shield.mark.decode()
         try:
             written = shield.restored(self._record(shield.text, account))
         except (msgspec.DecodeError, RecursionError) as inner:
             raise Refused([text.fault(shield.text, inner)]) from None
         finally:
-            self.passing, self.conversion.mark = passing, None
+            self.conversion.mark = None
+            self._expect(self.guess)
+        account.base, account.layers = "", ()  # these pointers lead into the record as it was logged
         for path in shield.paths():
             account.notice("odd", path, "a lone surrogate, kept as its escape")
         account.respell(shield.spelled)

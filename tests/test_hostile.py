@@ -276,3 +276,19 @@ def test_what_is_written_stands_on_one_line(convert, record, repair):
     result = convert(pretty, Options(repair=repair))
     assert b"\n" not in result.json
     assert result.json == convert(json.dumps(record, separators=(",", ":")), Options(repair=repair)).json
+
+
+LONE = b'[{"role":"user","content":"\\ud800"}]'
+
+
+def test_a_record_with_lone_surrogates_leaves_the_session_as_it_should_be():
+    plain = b'[{"role":"user","content":"x"}]'
+    session = Session("to-chat", Options())
+    outcomes = [session.outcome(1, record) for record in (b'[{"type":"message",' + plain[2:], LONE, plain)]
+    assert outcomes[2] == Session("to-chat", Options()).outcome(1, plain)
+
+
+def test_surrogates_are_pointed_at_where_they_were_logged():
+    record = [tells("gone"), {**USER, "content": "\ud800"}]
+    notices = {one.code: one.paths for one in to_chat(record, Options(repair={"drop-orphans"})).notices}
+    assert notices == {"repaired": ["/0"], "odd": ["/1/content"]}
