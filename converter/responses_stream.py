@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from converter.chat_stream import FILLER, Json, Where, error_of, nothing
+from converter.chat_stream import CODE, FILLER, Json, Where, error_of, nothing
 from converter.outcome import Account
 
 SILENT: Final = frozenset({"keepalive", "ping", "heartbeat", "response.heartbeat"})
@@ -410,6 +410,7 @@ def fold_events(events: list[Json], where: Where, account: Account) -> Json | No
             return None  # an error and the failed response after it are one fault
     if fold.last is None:
         kind = str(events[-1].get("type"))
+        kind = kind if CODE.fullmatch(kind) else "of an unreadable type"
         message = (
             f"the stream ends after event {len(events)} ({kind}) without response.completed: the answer was cut off"
         )

@@ -95,7 +95,8 @@ def key_twice(text: bytes) -> str | None:
     try:
         _scan(text, object_pairs_hook=_unique)
     except _TwiceError:
-        return next(_twice(_scan(text, object_pairs_hook=_Pairs), ""))
+        found = next(_twice(_scan(text, object_pairs_hook=_Pairs), ""))
+        return found.encode("utf-8", "backslashreplace").decode()
     return None
 
 
@@ -153,20 +154,25 @@ class Shield:
         return re.sub(re.escape(self.mark.decode()) + "([0-9a-fA-F]{4})", r"\\u\1", words)
 
     def paths(self) -> list[str]:
-        """Where the surrogates stand."""
-        return list(_holding(msgspec.json.decode(self.text), self.mark.decode(), ""))
+        """Where the surrogates stand; nowhere in a text that is no JSON, and was refused for something else."""
+        try:
+            return list(_holding(_scan(self.text), self.mark.decode()))
+        except json.JSONDecodeError:
+            return []
 
 
-def _holding(value: Any, mark: str, path: str) -> Any:
-    if isinstance(value, str):
-        if mark in value:
-            yield path
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _holding(item, mark, f"{path}/{key.replace('~', '~0').replace('/', '~1')}")
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _holding(item, mark, f"{path}/{number}")
+def _holding(whole: Any, mark: str) -> Iterator[str]:
+    left = [(whole, "")]  # no recursion: a record may nest as deep as Python goes
+    while left:
+        value, path = left.pop()
+        if isinstance(value, str):
+            if mark in value:
+                yield path
+        elif isinstance(value, dict):
+            inner = [(item, f"{path}/{key.replace('~', '~0').replace('/', '~1')}") for key, item in value.items()]
+            left += reversed(inner)
+        elif isinstance(value, list):
+            left += reversed([(item, f"{path}/{number}") for number, item in enumerate(value)])
 
 
 def shield(text: bytes) -> Shield | None:

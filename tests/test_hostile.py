@@ -292,3 +292,25 @@ def test_surrogates_are_pointed_at_where_they_were_logged():
     record = [tells("gone"), {**USER, "content": "\ud800"}]
     notices = {one.code: one.paths for one in to_chat(record, Options(repair={"drop-orphans"})).notices}
     assert notices == {"repaired": ["/0"], "odd": ["/1/content"]}
+
+
+@pytest.mark.parametrize(
+    "more", ['"a":1E400', '"a":' + "9" * 5000, '"a":' + "[" * 700 + "]" * 700], ids=["float", "integer", "depth"]
+)
+def test_surrogates_are_found_beside_any_value(more):
+    record = '[{"role":"user","content":"\\ud800",%s}]' % more
+    [notice] = [one for one in to_responses(record.encode()).notices if one.code == "odd"]
+    assert notice.paths == ["/0/content"]
+
+
+def test_surrogates_in_what_is_no_json():
+    assert codes(to_responses, b'"\\udc00":', shape="item-list") == ["wrong_type"]
+
+
+def test_sentences_and_pointers_can_be_printed():
+    twice = b'{"messages":[{"role":"user","content":"x"}],"\\ud800":{"a":1,"a":2}}'
+    events = b'[{"type":"response.created"},{"type":"response.\\ud83d"}]'
+    for record in (twice, events):
+        with pytest.raises(Refused) as refused:
+            to_responses(record, Options(strict=True))
+        assert str(refused.value).encode()
