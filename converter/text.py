@@ -47,7 +47,14 @@ def _not_utf8(text: bytes, start: int) -> str:
 
 
 def fault(text: bytes, error: Exception) -> Reason:
-    """The reason why a text is no JSON record, in a sentence that helps."""
+    """The reason why a text is no JSON record, in a sentence that helps.
+
+    Which decoder found the fault says something of the records before this one; the sentence shall not.
+    """
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as same:
+        error = same
     if isinstance(error, RecursionError):
         return Reason("too_deep", "", "nested deeper than any real record; expected a few dozen levels")
     if not text:

@@ -8,6 +8,11 @@ from hypothesis import strategies as st
 
 from converter import Options, Refused, convert_lines, to_chat, to_responses
 from converter.convert import Session
+from converter.files import from_bytes
+from converter.records import records
+from converter.report import reject_row
+from converter.files import from_bytes
+from converter.records import records
 from converter.report import reject_row
 
 USER = {"role": "user", "content": "x"}
@@ -314,3 +319,13 @@ def test_sentences_and_pointers_can_be_printed():
         with pytest.raises(Refused) as refused:
             to_responses(record, Options(strict=True))
         assert str(refused.value).encode()
+
+
+def test_why_a_text_is_no_json_is_told_the_same_whatever_came_before():
+    broken = b'[{"type":"message","role":"user","content":t.}]'
+    told = []
+    for before in (b'{"messages":[]}', b'[{"type":"message","role":"user","content":"x"}]', b"[]"):
+        session = Session("to-chat", Options())
+        session.outcome(1, before)
+        told.append(session.outcome(2, broken).reasons)
+    assert told[0] == told[1] == told[2]
