@@ -329,3 +329,17 @@ def test_why_a_text_is_no_json_is_told_the_same_whatever_came_before():
         session.outcome(1, before)
         told.append(session.outcome(2, broken).reasons)
     assert told[0] == told[1] == told[2]
+
+
+@pytest.mark.parametrize("escape", ["\\ud800", "\\uD800", "\\ud83d\\ude00"])
+def test_a_rejects_row_holds_surrogates_as_they_stood(escape):
+    record = '{\n "a": "%s",\n "b": 0.10\n}' % escape
+    [rejected] = convert_lines([record], "to-chat")
+    row = reject_row("log", rejected)
+    assert row.count(b"\n") == 1
+    assert ('"record":{"a": "%s","b": 0.10}' % escape).encode() in row
+
+
+def test_a_rejects_row_mends_nothing():
+    [rejected] = convert_lines(['{"a":nu\nll}'], "to-chat")
+    assert json.loads(reject_row("log", rejected))["record"] == '{"a":nu\nll}'
