@@ -343,3 +343,9 @@ def test_a_rejects_row_holds_surrogates_as_they_stood(escape):
 def test_a_rejects_row_mends_nothing():
     [rejected] = convert_lines(['{"a":nu\nll}'], "to-chat")
     assert json.loads(reject_row("log", rejected))["record"] == '{"a":nu\nll}'
+
+
+def test_a_tool_message_before_its_custom_call_is_refused_for_what_it_is():
+    custom = {"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}
+    record = {"messages": [tells(), {"role": "assistant", "tool_calls": [custom]}]}
+    assert codes(to_responses, record) == ["unsupported_item", "orphan_output"]
