@@ -349,3 +349,9 @@ def test_a_tool_message_before_its_custom_call_is_refused_for_what_it_is():
     custom = {"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}
     record = {"messages": [tells(), {"role": "assistant", "tool_calls": [custom]}]}
     assert codes(to_responses, record) == ["unsupported_item", "orphan_output"]
+
+
+def test_no_part_of_a_broken_array_is_lost():
+    text = b'[{"messages":[]}] stray [{"messages":[]}]'
+    held = b"".join(record for _, record in records(from_bytes(text), "values"))
+    assert b"stray" in held
