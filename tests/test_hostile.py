@@ -355,3 +355,10 @@ def test_no_part_of_a_broken_array_is_lost():
     text = b'[{"messages":[]}] stray [{"messages":[]}]'
     held = b"".join(record for _, record in records(from_bytes(text), "values"))
     assert b"stray" in held
+
+
+@pytest.mark.parametrize("limit", ["5.5", "16.0", "1E+2", '"16"', "[16]"])
+def test_a_token_limit_that_is_no_whole_number_is_left_out(limit):
+    result = to_chat('{"input":"x","max_output_tokens":%s}' % limit)
+    assert result.body == {"messages": [USER]}
+    assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/max_output_tokens"])]
