@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw
 
 from converter import chat, responses
 from converter import reasoning as thoughts
-from converter.reading import says_nothing
+from converter.reading import kind, members_of, says_nothing, text_of
 from converter.turns import COMPLETED, Context, Turns
 
 
@@ -53,7 +53,18 @@ def _file(part: responses.InputFile, path: str, context: Context) -> Any:
 
 
 def _audio(part: responses.InputAudio, path: str, context: Context) -> Any:
+    held = members_of(part.input_audio) if kind(part.input_audio) == "an object" else {}
+    if text_of(held.get("data")) is None or text_of(held.get("format")) not in AUDIO_FORMATS:
+        context.account.refuse(
+            "unsupported_content",
+            path,
+            f"audio without data in {' or '.join(AUDIO_FORMATS)} (--allow unsupported_content leaves it out)",
+        )
+        return None
     return chat.AudioPart(part.input_audio)
+
+
+AUDIO_FORMATS: Final = ("wav", "mp3")
 
 
 def _refusal(part: responses.Refusal, path: str, context: Context) -> Any:

@@ -362,3 +362,11 @@ def test_a_token_limit_that_is_no_whole_number_is_left_out(limit):
     result = to_chat('{"input":"x","max_output_tokens":%s}' % limit)
     assert result.body == {"messages": [USER]}
     assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/max_output_tokens"])]
+
+
+@pytest.mark.parametrize(
+    "audio", [{}, None, "x", {"data": "QQ=="}, {"data": 5, "format": "wav"}, {"data": "x", "format": "ogg"}]
+)
+def test_audio_that_chat_cannot_hold(audio):
+    record = [{"type": "message", "role": "user", "content": [{"type": "input_audio", "input_audio": audio}]}]
+    assert codes(to_chat, record) == ["unsupported_content"]
