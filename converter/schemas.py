@@ -164,12 +164,17 @@ class ToolSchema:
         schema, _ = read_schema(self._text)
         names = {name for node in every_node(schema) for name in _names(node)}
         steps = [step if isinstance(step, int) or step in names else "*" for step in error.absolute_path]
-        place = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps) or "the top"
+        place = "".join("/" + _brief(str(step)).replace("~", "~0").replace("/", "~1") for step in steps) or "the top"
         sentence = f"'{error.validator or 'false'}' of the schema is not met at {place}"
         if error.validator == "required":
             missing = [name for name in error.validator_value if name not in error.instance]
-            sentence += f": missing {', '.join(map(repr, missing[:5]))}"
+            sentence += f": missing {', '.join(repr(_brief(name)) for name in missing[:5])}"
         return sentence.encode("utf-8", "backslashreplace").decode()
+
+
+def _brief(name: str) -> str:
+    """A property's name, for a sentence that a person reads."""
+    return name if len(name) <= 64 else f"{name[:63]}…"
 
 
 def _names(node: dict[str, Any]) -> Any:

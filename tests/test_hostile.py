@@ -370,3 +370,11 @@ def test_a_token_limit_that_is_no_whole_number_is_left_out(limit):
 def test_audio_that_chat_cannot_hold(audio):
     record = [{"type": "message", "role": "user", "content": [{"type": "input_audio", "input_audio": audio}]}]
     assert codes(to_chat, record) == ["unsupported_content"]
+
+
+def test_a_sentence_stays_short_whatever_a_property_is_called():
+    long = {"required": ["n" * 5000], "properties": {"p" * 5000: {"type": "string"}}}
+    for arguments in ("{}", json.dumps({"n" * 5000: 1, "p" * 5000: 1})):
+        with pytest.raises(Refused) as refused:
+            to_responses([USER, asks(arguments=arguments)], Options(tools={"f": long}))
+        assert len(str(refused.value)) < 400
