@@ -73,6 +73,8 @@ def normal(value: Any, *, keep_reasoning: bool = False) -> Any:
         if not _says_nothing(key, item, value, keep_reasoning):
             name, item = _RENAMED[key](item) if key in _RENAMED else (key, item)
             members[name] = item
+    if members.get("content") == []:
+        members["content"] = ""  # no parts are no text, and Chat has only the latter
     if members.get("role") == "assistant" and members.get("content") == "":
         del members["content"]
     return members

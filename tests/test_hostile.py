@@ -378,3 +378,10 @@ def test_a_sentence_stays_short_whatever_a_property_is_called():
         with pytest.raises(Refused) as refused:
             to_responses([USER, asks(arguments=arguments)], Options(tools={"f": long}))
         assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("role", ["user", "system", "developer", "assistant"])
+def test_no_parts_lead_back_as_no_text(role):
+    options = Options(verify=True)
+    assert to_responses([USER, {"role": role, "content": []}], options)
+    assert to_chat([{"type": "message", "role": role, "content": []}], options)
