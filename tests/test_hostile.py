@@ -11,9 +11,6 @@ from converter.convert import Session
 from converter.files import from_bytes
 from converter.records import records
 from converter.report import reject_row
-from converter.files import from_bytes
-from converter.records import records
-from converter.report import reject_row
 
 USER = {"role": "user", "content": "x"}
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
@@ -303,7 +300,7 @@ def test_surrogates_are_pointed_at_where_they_were_logged():
     "more", ['"a":1E400', '"a":' + "9" * 5000, '"a":' + "[" * 700 + "]" * 700], ids=["float", "integer", "depth"]
 )
 def test_surrogates_are_found_beside_any_value(more):
-    record = '[{"role":"user","content":"\\ud800",%s}]' % more
+    record = '[{"role":"user","content":"\\ud800",' + more + "}]"
     [notice] = [one for one in to_responses(record.encode()).notices if one.code == "odd"]
     assert notice.paths == ["/0/content"]
 
@@ -333,11 +330,11 @@ def test_why_a_text_is_no_json_is_told_the_same_whatever_came_before():
 
 @pytest.mark.parametrize("escape", ["\\ud800", "\\uD800", "\\ud83d\\ude00"])
 def test_a_rejects_row_holds_surrogates_as_they_stood(escape):
-    record = '{\n "a": "%s",\n "b": 0.10\n}' % escape
+    record = '{\n "a": "' + escape + '",\n "b": 0.10\n}'
     [rejected] = convert_lines([record], "to-chat")
     row = reject_row("log", rejected)
     assert row.count(b"\n") == 1
-    assert ('"record":{"a": "%s","b": 0.10}' % escape).encode() in row
+    assert ('"record":{"a": "' + escape + '","b": 0.10}').encode() in row
 
 
 def test_a_rejects_row_mends_nothing():
@@ -359,7 +356,7 @@ def test_no_part_of_a_broken_array_is_lost():
 
 @pytest.mark.parametrize("limit", ["5.5", "16.0", "1E+2", '"16"', "[16]"])
 def test_a_token_limit_that_is_no_whole_number_is_left_out(limit):
-    result = to_chat('{"input":"x","max_output_tokens":%s}' % limit)
+    result = to_chat('{"input":"x","max_output_tokens":' + limit + "}")
     assert result.body == {"messages": [USER]}
     assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/max_output_tokens"])]
 
