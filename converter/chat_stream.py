@@ -19,6 +19,12 @@ FILLER: Final = frozenset({"obfuscation", "padding", "p"})
 
 KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
 CODE: Final = re.compile(r"[\w.-]{1,64}")
+NAME: Final = re.compile(r"[\w.:/-]{1,64}")
+
+
+def word(name: str) -> str:
+    """A name as a word in a sentence: a log may hold anything in its place."""
+    return name if NAME.fullmatch(name) else "of an unreadable name"
 
 
 def nothing(value: Any) -> bool:

@@ -38,7 +38,14 @@ def _image(part: responses.InputImage, path: str, context: Context) -> Any:
             )
             return None
     assert isinstance(part.image_url, str)
-    return chat.ImagePart(chat.ImageUrl(part.image_url, UNSET if part.detail is None else part.detail))
+    detail = part.detail or UNSET
+    if detail not in DETAILS:
+        context.account.notice("dropped", f"{path}/detail")
+        detail = UNSET
+    return chat.ImagePart(chat.ImageUrl(part.image_url, detail))
+
+
+DETAILS: Final = ("auto", "low", "high", UNSET)
 
 
 def _file(part: responses.InputFile, path: str, context: Context) -> Any:

@@ -130,7 +130,8 @@ def _spoken(key: str, owner: dict[str, Any]) -> bool:
 
 
 def _seconds(value: Any) -> Any:
-    return str(int(float(value))) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
+    whole = isinstance(value, str) and _NUMBER.fullmatch(value) and float(value) < 1e15
+    return str(int(float(value))) if whole else value
 
 
 _NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from converter.chat_stream import CODE, FILLER, Json, Where, error_of, nothing
+from converter.chat_stream import FILLER, Json, Where, error_of, nothing, word
 from converter.outcome import Account
 
 SILENT: Final = frozenset({"keepalive", "ping", "heartbeat", "response.heartbeat"})
@@ -381,7 +381,7 @@ def _event(fold: Response, event: Json) -> None:
     if EVENTS[kind] is not _ending:
         for key, value in event.items():
             if key not in ROUTING and key not in FILLER and key != "error" and not nothing(value):
-                fold.account.notice("dropped", _at(fold, key), f"{key} of event {kind}")
+                fold.account.notice("dropped", _at(fold, key), f"{word(key)} of event {kind}")
 
 
 def _at(fold: Response, key: str) -> str:
@@ -394,7 +394,7 @@ def _unknown(fold: Response, event: Json) -> None:
     if event.get("error"):
         _error(fold, event)
     elif not kind or ":" in kind or "item_id" not in event:
-        fold.account.notice("dropped", fold.here, f"event {kind or 'without type'} skipped")
+        fold.account.notice("dropped", fold.here, f"event {word(kind) if kind else 'without type'} skipped")
 
 
 # ---------------------------------------------------------------- the whole
@@ -409,8 +409,7 @@ def fold_events(events: list[Json], where: Where, account: Account) -> Json | No
         if any(reason.code == "not_finished" for reason in list(account.reasons)[before:]):
             return None  # an error and the failed response after it are one fault
     if fold.last is None:
-        kind = str(events[-1].get("type"))
-        kind = kind if CODE.fullmatch(kind) else "of an unreadable type"
+        kind = word(str(events[-1].get("type")))
         message = (
             f"the stream ends after event {len(events)} ({kind}) without response.completed: the answer was cut off"
         )

@@ -382,3 +382,57 @@ def test_no_parts_lead_back_as_no_text(role):
     options = Options(verify=True)
     assert to_responses([USER, {"role": role, "content": []}], options)
     assert to_chat([{"type": "message", "role": role, "content": []}], options)
+
+
+@pytest.mark.parametrize("detail", ["original", "x"])
+def test_a_detail_that_chat_does_not_know_is_left_out(detail):
+    part = {"type": "input_image", "image_url": "x", "detail": detail}
+    result = to_chat([{"type": "message", "role": "user", "content": [part]}])
+    assert result.body[0]["content"] == [{"type": "image_url", "image_url": {"url": "x"}}]
+    assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/0/content/0/detail"])]
+
+
+GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "x"}
+FORMATS = [
+    (GRAMMAR, {"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}}, []),
+    ({"type": "text"}, {"type": "text"}, []),
+    ({**GRAMMAR, "more": 1}, {"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}}, ["/more"]),
+    ({}, None, []),
+    ({**GRAMMAR, "syntax": "abnf"}, None, [""]),
+    ({"type": "grammar"}, None, [""]),
+    ({"type": "json"}, None, [""]),
+]
+
+
+@pytest.mark.parametrize(("given", "written", "dropped"), FORMATS, ids=range(len(FORMATS)))
+def test_a_format_of_a_custom_tool_is_one_that_chat_knows(given, written, dropped):
+    result = to_chat({"input": "x", "tools": [{"type": "custom", "name": "f", "format": given}]})
+    assert result.body["tools"][0]["custom"].get("format") == written
+    assert [path for one in result.notices for path in one.paths] == [f"/tools/0/format{path}" for path in dropped]
+
+
+@pytest.mark.parametrize(
+    "entry", [None, 5, {}, {"token": "a"}, {"token": "a", "logprob": "b"}, {"token": "a", "logprob": 1, "bytes": ["b"]}]
+)
+def test_what_is_no_log_probability_is_left_out(entry):
+    choice = {"index": 0, "message": {"role": "assistant", "content": "x"}, "logprobs": {"content": [entry]}}
+    record = {"created": 1, "model": "m", "choices": [{**choice, "finish_reason": "stop"}]}
+    result = to_responses(record)
+    assert "logprobs" not in result.body["output"][0]["content"][0]
+    assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/choices/0/logprobs/content"])]
+
+
+def test_a_notice_stays_short_whatever_an_event_holds():
+    events = [{"type": "x" * 5000, "n" * 5000: 1}, {"type": "response.created", "n" * 5000: 1}]
+    events.append({"type": "response.completed", "response": {"object": "response", "id": "r", "output": []}})
+    assert all(len(notice.detail) < 400 for notice in to_responses({"events": events}).notices)
+
+
+def test_a_time_beyond_any_float_is_compared():
+    record = {
+        "created": 1,
+        "model": "m",
+        "choices": [{"message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}],
+    }
+    text = json.dumps(record).replace(": 1,", ": " + "9" * 400 + ",")
+    assert to_responses(text, Options(verify=True))

@@ -458,6 +458,8 @@ def judged(schema, arguments):
     if isinstance(engine, str):
         return engine
     value = _strictest(arguments)
+    if "Infinity" in json.dumps(value):
+        return "unknown"  # no float holds the number that stands there
     try:
         if engine[0].is_valid(value):
             return "yes"

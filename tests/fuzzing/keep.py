@@ -92,9 +92,11 @@ def replaced(value, key, one):
 
 
 def save(fault):
-    """Keep a fault's input: one file a kind, named by a hash of the kind. What is kept already stays."""
+    """Keep a fault's input: one file a kind, named by a hash of the kind. What was kept of the kind before stays."""
     FOUND.mkdir(exist_ok=True)
-    path = FOUND / f"{sha256(fault.kind.encode()).hexdigest()[:12]}.json"
+    name = sha256(fault.kind.encode()).hexdigest()[:12]
+    again = len([*FOUND.glob(f"{name}*.json")])
+    path = FOUND / f"{name}{f'-{again + 1}' if again else ''}.json"
     row = {**fault._asdict(), "records": [spelled(record) for record in fault.records]}
     path.write_text(json.dumps(row, indent=1) + "\n", "utf-8")
     return path

@@ -286,8 +286,9 @@ def lost(data, seen):
 
 
 def words(text):
-    """Long runs of letters; in the text of a stream, behind its escapes."""
+    """Long runs of letters; of the text of a stream, as it stands and behind its escapes."""
+    found = WORD.findall(text)
     if text[:1] == b'"':
         with suppress(msgspec.DecodeError, UnicodeEncodeError, AttributeError):
-            text = msgspec.json.decode(text).encode()
-    return WORD.findall(text)
+            found += WORD.findall(msgspec.json.decode(text).encode())
+    return found
