@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
-from converter import chat, ids, into_chat, responses, settings, settings_into_chat, usage
+from converter import chat, ids, into_chat, logprobs, responses, settings, settings_into_chat, usage
 from converter.gate import NOT_COMPLETED
 from converter.outcome import Account
-from converter.reading import elements_of, encode, kind, members_of, says_nothing
+from converter.reading import elements_of, encode, says_nothing
 from converter.turns import COMPLETED, Context, Turns
 
 CALLS: Final = (responses.FunctionCall, responses.CustomToolCall)
@@ -231,22 +231,15 @@ class Answer:
             reasoning_content=Raw(encode("".join(self.thoughts))) if self.thoughts else UNSET,
         )
 
-    def _tokens(self, logprobs: Raw, path: str) -> None:
-        entries = elements_of(logprobs) if kind(logprobs) == "an array" else []
-        if entries and all(map(_is_token, entries)):
-            self.tokens += entries
+    def _tokens(self, tokens: Raw, path: str) -> None:
+        if logprobs.are_whole(tokens):
+            self.tokens += elements_of(tokens)
         else:
-            self.context.account.notice("dropped", path, "no list of tokens and their log probabilities")
+            self.context.account.notice("dropped", path, logprobs.NONE)
 
     def logprobs(self) -> chat.ChoiceLogprobs | None:
         """One list a message: those of its parts, one behind the other."""
         return chat.ChoiceLogprobs(Raw(encode(self.tokens)), Raw(b"null")) if self.tokens else None
-
-
-def _is_token(raw: Raw) -> bool:
-    members = members_of(raw) if kind(raw) == "an object" else {}
-    wanted = {"token": "a string", "logprob": "a number", "bytes": "an array", "top_logprobs": "an array"}
-    return all(name in members and kind(members[name]) == what for name, what in wanted.items())
 
 
 _ANSWER_BY_TYPE: Final[dict[type, Callable[[Answer, Any, int], None]]] = {

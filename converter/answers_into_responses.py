@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
-from converter import chat, ids, into_responses, reasoning, responses, settings, usage
+from converter import chat, ids, into_responses, logprobs, reasoning, responses, settings, usage
 from converter.outcome import Account
-from converter.reading import elements_of, kind, members_of, says_nothing
+from converter.reading import elements_of, encode, kind, members_of, says_nothing
 
 NULL: Final = Raw(b"null")
 
@@ -225,36 +225,16 @@ def _logprobs(choice: chat.Choice, parts: list[Any], path: str, context: into_re
         value = getattr(choice.logprobs, name)
         if value is UNSET or says_nothing(value):
             continue
-        if name == "content" and len(texts) == 1 and kind(value) == "an array":
-            texts[0].logprobs = _token_logprobs(value, f"{path}/{name}", context)
-        else:
+        if name != "content" or len(texts) != 1:
             context.account.notice("dropped", f"{path}/{name}", "no text part of its own")
-
-
-def _token_logprobs(raw: Raw, path: str, context: into_responses.Context) -> Any:
-    entries = [members_of(entry) for entry in elements_of(raw)]
-    if all(_whole(entry) and all(map(_whole_top, elements_of(entry["top_logprobs"]))) for entry in entries):
-        return raw
-    context.account.notice("filled", path, "bytes and top_logprobs: required there, null or absent here")
-    return [
-        {
-            **{key: value for key, value in _filled(entry).items() if key != "top_logprobs"},
-            "top_logprobs": [_filled(members_of(top)) for top in elements_of(entry.get("top_logprobs") or Raw(b"[]"))],
-        }
-        for entry in entries
-    ]
-
-
-def _whole_top(raw: Raw) -> bool:
-    return kind(members_of(raw).get("bytes", NULL)) == "an array"
-
-
-def _whole(entry: dict[str, Raw]) -> bool:
-    return kind(entry.get("bytes", NULL)) == "an array" and kind(entry.get("top_logprobs", NULL)) == "an array"
-
-
-def _filled(entry: dict[str, Raw]) -> dict[str, Any]:
-    return {**entry, "bytes": entry["bytes"] if kind(entry.get("bytes", NULL)) == "an array" else []}
+        elif logprobs.are_whole(value):
+            texts[0].logprobs = value
+        elif (tokens := logprobs.filled(value)) is not None:
+            texts[0].logprobs = Raw(encode(tokens))
+            sentence = "bytes and top_logprobs: required there, null or absent here"
+            context.account.notice("filled", f"{path}/{name}", sentence)
+        else:
+            context.account.notice("dropped", f"{path}/{name}", logprobs.NONE)
 
 
 def answer_place(

@@ -19,6 +19,7 @@ FILLER: Final = frozenset({"obfuscation", "padding", "p"})
 
 KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
 CODE: Final = re.compile(r"[\w.-]{1,64}")
+NAME: Final = re.compile(r"[\w.:/-]{1,64}")
 
 
 def nothing(value: Any) -> bool:

@@ -24,7 +24,7 @@ from converter.outcome import LOSSES, Account, Converted, Notice, Reason, Refuse
 from converter.reading import encode
 from converter.recall import WAYS, Recall
 from converter.shapes import SHAPES, named_pair, open_record
-from converter.text import BLANK, BOM
+from converter.text import BLANK, BOM, one_line
 
 OUR_FAULT: Final = "the converter failed on this record; please report what shape it has"
 
@@ -107,6 +107,7 @@ class Session:
         finally:
             self.recalls, self.conversion.mark = recalls, None
             self._expect(self.guess)
+        account.base, account.layers = "", ()  # these pointers lead into the record as it was logged
         for path in shield.paths():
             account.notice("odd", path, "a lone surrogate, kept as its escape")
         account.respell(shield.spelled)
@@ -165,7 +166,7 @@ class Session:
     def _written(self, kind: Kind, value: Any, text: bytes, account: Account) -> bytes:
         if account.reasons:
             return b""
-        written = encode(value)
+        written = one_line(encode(value))
         if self.options.verify:
             verify.hold(kind, text, written, account, self.options, self._back)
         return written

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw
 
 from converter import chat, responses
 from converter import reasoning as thoughts
-from converter.reading import says_nothing
+from converter.reading import kind, members_of, says_nothing, text_of
 from converter.turns import COMPLETED, Context, Turns
 
 
@@ -38,7 +38,14 @@ def _image(part: responses.InputImage, path: str, context: Context) -> Any:
             )
             return None
     assert isinstance(part.image_url, str)
-    return chat.ImagePart(chat.ImageUrl(part.image_url, UNSET if part.detail is None else part.detail))
+    detail = part.detail or UNSET
+    if detail not in DETAILS:
+        context.account.notice("dropped", f"{path}/detail")
+        detail = UNSET
+    return chat.ImagePart(chat.ImageUrl(part.image_url, detail))
+
+
+DETAILS: Final = ("auto", "low", "high", UNSET)
 
 
 def _file(part: responses.InputFile, path: str, context: Context) -> Any:
@@ -53,7 +60,18 @@ def _file(part: responses.InputFile, path: str, context: Context) -> Any:
 
 
 def _audio(part: responses.InputAudio, path: str, context: Context) -> Any:
+    held = members_of(part.input_audio) if kind(part.input_audio) == "an object" else {}
+    if text_of(held.get("data")) is None or text_of(held.get("format")) not in AUDIO_FORMATS:
+        context.account.refuse(
+            "unsupported_content",
+            path,
+            f"audio without data in {' or '.join(AUDIO_FORMATS)} (--allow unsupported_content leaves it out)",
+        )
+        return None
     return chat.AudioPart(part.input_audio)
+
+
+AUDIO_FORMATS: Final = ("wav", "mp3")
 
 
 def _refusal(part: responses.Refusal, path: str, context: Context) -> Any:
@@ -263,5 +281,6 @@ def conversation(body: responses.Request, context: Context, turns: Turns) -> Non
         turns.say(chat.UserMessage(body.input), -1)
     elif body.input:
         items(body.input, context, turns)
-    if not body.input and not body.instructions and not context.account.reasons:
+    empty = not turns.messages or not (body.input or body.instructions)
+    if empty and not context.account.reasons:
         context.account.refuse("limit", "/input", "an empty conversation; Chat wants at least one message")

@@ -24,7 +24,8 @@ class Context:
     """What the functions of one record share: the account, the options, where the messages stand, ids in use.
 
     ``turns`` are the positions of items at which a turn began though the items do not show it; ``places`` the pointers
-    to where the items stood, found only when they are asked for.
+    to where the items stood, found only when they are asked for. ``left_out`` grows; what it held before the first
+    message is ``left_out_before``.
     """
 
     turns: tuple[int, ...] = ()
@@ -37,6 +38,7 @@ class Context:
         self.options = options
         self.root = root
         self.left_out = left_out
+        self.left_out_before = frozenset(left_out)
         self.item_ids: set[str] = set()
         self.calls: dict[str, Any] = {}
 
@@ -414,7 +416,7 @@ def place(body: list[Any], context: Context, key: int, field: str) -> str:
     """The pointer to where an item of `messages` stood. Asked for only when the gate has something to say."""
     if context.places is None:
         context.places = []
-        again = Context(Account(context.account.allow), context.options, context.root, set(context.left_out))
+        again = Context(Account(context.account.allow), context.options, context.root, set(context.left_out_before))
         items: Items = []
         for at, message in enumerate(body):
             before = len(items)

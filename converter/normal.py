@@ -73,6 +73,8 @@ def normal(value: Any, *, keep_reasoning: bool = False) -> Any:
         if not _says_nothing(key, item, value, keep_reasoning):
             name, item = _RENAMED[key](item) if key in _RENAMED else (key, item)
             members[name] = item
+    if members.get("content") == []:
+        members["content"] = ""  # no parts are no text, and Chat has only the latter
     if members.get("role") == "assistant" and members.get("content") == "":
         del members["content"]
     return members
@@ -128,7 +130,8 @@ def _spoken(key: str, owner: dict[str, Any]) -> bool:
 
 
 def _seconds(value: Any) -> Any:
-    return str(int(float(value))) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
+    whole = isinstance(value, str) and _NUMBER.fullmatch(value) and float(value) < 1e15
+    return str(int(float(value))) if whole else value
 
 
 _NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")

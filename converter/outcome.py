@@ -6,6 +6,7 @@ Every other room speaks in these words; the words themselves know nothing of the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from typing import Any, Final
@@ -141,11 +142,16 @@ class Rejected(Struct, gc=False):
         """The record for the rejects file: the text to the letter where it is JSON, on one line, else as a string."""
         text = self.text.strip(b" \t\r\n")
         try:
-            msgspec.json.decode(text.replace(b"\\ud", b"\\u0"), type=Raw)
+            msgspec.json.decode(_SURROGATE.sub(rb"\\u0", text), type=Raw)
             text.decode()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Raw(msgspec.json.encode(self.text.decode("utf-8", "backslashreplace")))
-        return Raw(msgspec.json.format(text, indent=-1) if b"\n" in text else text)
+        # No string of JSON goes over a line's end.
+        return Raw(b"".join(line.strip() for line in text.splitlines()) if b"\n" in text else text)
+
+
+_SURROGATE: Final = re.compile(rb"\\u[dD]")
+"""What may be half of a pair: msgspec reads no lone one, which JSON allows."""
 
 
 def _joined(details: Iterable[str]) -> str:

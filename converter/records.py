@@ -297,6 +297,8 @@ def _scan(text: bytes) -> Iterator[tuple[int, bytes]]:
         if mark in (b"[", b"{"):
             depth += 1
             if depth == 1:
+                if text[start : token.start()].strip():
+                    yield _trimmed(text, start, token.start())
                 start = token.end()
         elif mark in (b"]", b"}"):
             depth -= 1

@@ -201,6 +201,7 @@ class ToolSchema:
 
 
 def _brief(name: str) -> str:
+    """A property's name, for a sentence that a person reads."""
     return name if len(name) <= 64 else f"{name[:64]}…"
 
 

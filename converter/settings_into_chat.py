@@ -146,6 +146,13 @@ def _chat_stream_options(source: str, raw: Raw, draft: Draft) -> None:
         draft.inner("stream_options").update(inner)
 
 
+def _token_limit(source: str, raw: Raw, draft: Draft) -> None:
+    if is_integer(raw):
+        draft.fields["max_completion_tokens"] = raw
+    else:
+        draft.drop(f"/{source}", "max_completion_tokens is a whole number")
+
+
 def _default(value: bytes) -> Row:
     """The source's own default says nothing; another value has no place."""
 
@@ -169,7 +176,7 @@ ROWS: Final[dict[str, Row]] = {
     "top_p": number(least=0, most=1),
     "presence_penalty": number(least=-2, most=2),
     "frequency_penalty": number(least=-2, most=2),
-    "max_output_tokens": number("max_completion_tokens"),
+    "max_output_tokens": _token_limit,
     "reasoning": _reasoning,
     "text": _text,
     "include": _include,

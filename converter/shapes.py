@@ -23,7 +23,7 @@ from converter.options import Options
 from converter.outcome import Account, Reason, Refused
 from converter.reading import Members, elements_of, encode, escape, kind, members_of, says_nothing, text_of
 from converter.sources import SOURCES, UNREADABLE, Source, Unreadable, object_of
-from converter.text import utf8
+from converter.text import one_line, utf8
 
 
 class Body(Struct):
@@ -162,11 +162,7 @@ def _prefixed(refused: Refused, base: str) -> Refused:
 def _put(text: bytes, spans: Iterable[place.Span], written: Iterable[bytes], strings: Iterable[bool]) -> bytes:
     """The record with other values at these places; what was a string becomes one again. It stays one line."""
     values = [encode(one.decode()) if inside else one for one, inside in zip(written, strings, strict=True)]
-    return _line(place.replaced(text, list(zip(spans, values, strict=True))))
-
-
-def _line(text: bytes) -> bytes:
-    return msgspec.json.format(text, indent=-1) if b"\n" in text else text
+    return one_line(place.replaced(text, list(zip(spans, values, strict=True))))
 
 
 def _in_place(
@@ -453,7 +449,7 @@ def _assembled(source: Source, text: bytes, members: Members, found: dict[str, p
         account.notice("dropped", f"/{name}", "its name is given to a body")
 
     def close(written: list[bytes]) -> bytes:
-        return _line(encode({**dict(zip(bodies, map(Raw, written), strict=True)), **rest}))
+        return one_line(encode({**dict(zip(bodies, map(Raw, written), strict=True)), **rest}))
 
     return Opened(list(bodies.values()), close, pair=True)
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
 from msgspec import UNSET, Raw
 
 from converter import chat, gate, into_responses, responses, tools
@@ -16,7 +15,7 @@ from converter.kinds import Kind
 from converter.outcome import Account
 from converter.reading import encode
 from converter.repairs import HISTORY
-from converter.text import key_twice, once
+from converter.text import key_twice, once, one_line
 
 NOTHING: Final = Raw(b"null")
 
@@ -32,15 +31,15 @@ def written(conversion: Conversion, kind: Kind, body: Any, passage: Passage) -> 
         _leave_out(kind, body, passage)
     check(conversion, body, passage)
     if changed:
-        return encode(body)
+        return one_line(encode(body))
     for path in entered.seen.found.get("dropped", ()) if entered.seen is not None else ():
         if _STRAY_CALLS.fullmatch(path.removeprefix(account.base)):
             account.refuse("wrong_type", path.removeprefix(account.base), "calls, which only an assistant can make")
     if twice := key_twice(text):
         # Of two parsers, one may take the first value and one the last: what was looked at is what must be written.
         account.notice("odd", twice, "a key that stands twice in one object: the last one is kept")
-        return encode(once(Raw(text)))
-    return msgspec.json.format(text, indent=-1) if b"\n" in text else text
+        return one_line(encode(once(Raw(text))))
+    return one_line(text)
 
 
 _STRAY_CALLS: Final = re.compile(r".*/[0-9]+(?:/message|/delta)?/(?:tool_calls|function_call)")

@@ -44,6 +44,11 @@ def utf8(text: bytes) -> None:
         raise Refused([Reason("invalid_utf8", "", _not_utf8(text, error.start))]) from None
 
 
+def one_line(text: bytes) -> bytes:
+    """A JSON text on one line: what is written is a record a line. No string of a valid text goes over a line's end."""
+    return msgspec.json.format(text, indent=-1) if b"\n" in text else text
+
+
 def _not_utf8(text: bytes, start: int) -> str:
     if text.startswith(_UTF16) or b"\0" in text[:4]:
         return "UTF-16 text, expected UTF-8 (convert the file to UTF-8 first)"
@@ -51,7 +56,14 @@ def _not_utf8(text: bytes, start: int) -> str:
 
 
 def fault(text: bytes, error: Exception) -> Reason:
-    """The reason why a text is no JSON record, in a sentence that helps."""
+    """The reason why a text is no JSON record, in a sentence that helps.
+
+    Which decoder found the fault says something of the records before this one; the sentence shall not.
+    """
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as same:
+        error = same
     if isinstance(error, RecursionError):
         return Reason("too_deep", "", "nested deeper than any real record; expected a few dozen levels")
     if not text:
@@ -111,7 +123,8 @@ def key_twice(text: bytes) -> str | None:
     try:
         _scan(text, object_pairs_hook=_unique)
     except _TwiceError:
-        return next(_twice(_scan(text, object_pairs_hook=_Pairs), ""))
+        found = next(_twice(_scan(text, object_pairs_hook=_Pairs), ""))
+        return found.encode("utf-8", "backslashreplace").decode()
     return None
 
 
@@ -193,20 +206,25 @@ class Shield:
         return re.sub(re.escape(self.mark.decode()) + "([0-9a-fA-F]{4})", r"\\u\1", words)
 
     def paths(self) -> list[str]:
-        """Where the surrogates stand."""
-        return list(_holding(msgspec.json.decode(self.text), self.mark.decode(), ""))
+        """Where the surrogates stand; nowhere in a text that is no JSON, and was refused for something else."""
+        try:
+            return list(_holding(_scan(self.text), self.mark.decode()))
+        except json.JSONDecodeError:
+            return []
 
 
-def _holding(value: Any, mark: str, path: str) -> Any:
-    if isinstance(value, str):
-        if mark in value:
-            yield path
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _holding(item, mark, f"{path}/{key.replace('~', '~0').replace('/', '~1')}")
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _holding(item, mark, f"{path}/{number}")
+def _holding(whole: Any, mark: str) -> Iterator[str]:
+    left = [(whole, "")]  # no recursion: a record may nest as deep as Python goes
+    while left:
+        value, path = left.pop()
+        if isinstance(value, str):
+            if mark in value:
+                yield path
+        elif isinstance(value, dict):
+            inner = [(item, f"{path}/{key.replace('~', '~0').replace('/', '~1')}") for key, item in value.items()]
+            left += reversed(inner)
+        elif isinstance(value, list):
+            left += reversed([(item, f"{path}/{number}") for number, item in enumerate(value)])
 
 
 def shield(text: bytes) -> Shield | None:

@@ -15,7 +15,19 @@ from converter import chat, habits, responses
 from converter.memo import Memo
 from converter.options import Options, Verb
 from converter.outcome import Account, Notice, Reason, Refused, Verdict
-from converter.reading import Reading, Tables, elements_of, encode, kind, members_of, text_of, tidy, without_nulls
+from converter.reading import (
+    Reading,
+    Tables,
+    elements_of,
+    encode,
+    escape,
+    kind,
+    members_of,
+    says_nothing,
+    text_of,
+    tidy,
+    without_nulls,
+)
 from converter.schemas import SCHEMA_BYTES, ToolSchema, strict_qualifies, tool_schema
 from converter.settings import BAD_NAME, TOOL_NAME
 from converter.text import utf8
@@ -267,7 +279,7 @@ def _from_responses(raw: Raw, path: str, account: Account, options: Options) -> 
     for position, tool in enumerate(_decoded(raw, list[responses.Tool], habits.RESPONSES, path, account, options)):
         place = f"{path}/{position}"
         if isinstance(tool, responses.CustomTool):
-            nested = _nested_format(tool.format)
+            nested = _nested_format(tool.format, f"{place}/format", account)
             written.append(chat.CustomTool(chat.CustomDefinition(tool.name, _text(tool.description), nested)))
             continue
         _usable_name(tool.name, f"{place}/name", account)
@@ -303,14 +315,23 @@ def _flat_format(raw: Raw | UnsetType) -> Raw | UnsetType:
     return Raw(encode({**members, **members_of(grammar)}))
 
 
-def _nested_format(raw: Raw | UnsetType) -> Raw | UnsetType:
-    if raw is UNSET or kind(raw) != "an object":
+def _nested_format(raw: Raw | UnsetType, path: str, account: Account) -> Raw | UnsetType:
+    if raw is UNSET or says_nothing(raw):
         return UNSET
-    members = members_of(raw)
-    if text_of(members.get("type")) != "grammar":
-        return raw
-    grammar = {key: members.pop(key) for key in ("definition", "syntax") if key in members}
-    return Raw(encode({**members, "grammar": grammar}))
+    members = members_of(raw) if kind(raw) == "an object" else {}
+    name = text_of(members.pop("type", None))
+    grammar = {key: members.pop(key) for key in ("definition", "syntax") if name == "grammar" and key in members}
+    if name == "text":
+        made: dict[str, Any] = {"type": name}
+    elif text_of(grammar.get("definition")) is not None and text_of(grammar.get("syntax")) in ("lark", "regex"):
+        made = {"type": name, "grammar": grammar}
+    else:
+        account.notice("dropped", path, "neither text nor a grammar with its syntax")
+        return UNSET
+    for key, value in members.items():
+        if not says_nothing(value):
+            account.notice("dropped", f"{path}/{escape(key)}")
+    return Raw(encode(made))
 
 
 _CONVERT: Final[dict[str, Callable[[Raw, str, Account, Options], tuple[Any, Schemas]]]] = {

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from converter import Options, Refused, convert_lines, to_chat, to_responses
 from converter.convert import Session
+from converter.files import from_bytes
+from converter.records import records
+from converter.report import reject_row
 
 USER = {"role": "user", "content": "x"}
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
@@ -259,3 +262,184 @@ def test_a_standing_answer_that_is_mended_keeps_its_object():
     choice = {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [call]}}
     record = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
     assert to_chat(record, Options(repair={"stringify-arguments"})).body["object"] == "chat.completion"
+
+
+# ---------------------------------------------------------------- what the fuzzer found
+
+
+PRETTY = [
+    (to_responses, {"messages": [USER], "tools": TOOLS, "metadata": {"a": "b", "c": "d"}}),
+    (to_chat, {"input": "x", "metadata": {"a": "b", "c": "d"}}),
+    (
+        to_chat,
+        {"messages": [USER, {**asks(), "function_call": None}], "metadata": {"a": "b", "c": "d"}, "tools": TOOLS},
+    ),
+]
+
+
+@pytest.mark.parametrize(("convert", "record"), PRETTY)
+@pytest.mark.parametrize("repair", [(), ("empty-arguments",)])
+def test_what_is_written_stands_on_one_line(convert, record, repair):
+    """What is only passed on (tools, metadata) keeps its spelling, but not the line ends of a pretty-printed record."""
+    pretty = json.dumps(record, indent=1)
+    result = convert(pretty, Options(repair=repair))
+    assert b"\n" not in result.json
+    assert result.json == convert(json.dumps(record, separators=(",", ":")), Options(repair=repair)).json
+
+
+LONE = b'[{"role":"user","content":"\\ud800"}]'
+
+
+def test_a_record_with_lone_surrogates_leaves_the_session_as_it_should_be():
+    plain = b'[{"role":"user","content":"x"}]'
+    session = Session("to-chat", Options())
+    outcomes = [session.outcome(1, record) for record in (b'[{"type":"message",' + plain[2:], LONE, plain)]
+    assert outcomes[2] == Session("to-chat", Options()).outcome(1, plain)
+
+
+def test_surrogates_are_pointed_at_where_they_were_logged():
+    record = [tells("gone"), {**USER, "content": "\ud800"}]
+    notices = {one.code: one.paths for one in to_chat(record, Options(repair={"drop-orphans"})).notices}
+    assert notices == {"repaired": ["/0"], "odd": ["/1/content"]}
+
+
+@pytest.mark.parametrize(
+    "more", ['"a":1E400', '"a":' + "9" * 5000, '"a":' + "[" * 700 + "]" * 700], ids=["float", "integer", "depth"]
+)
+def test_surrogates_are_found_beside_any_value(more):
+    record = '[{"role":"user","content":"\\ud800",' + more + "}]"
+    [notice] = [one for one in to_responses(record.encode()).notices if one.code == "odd"]
+    assert notice.paths == ["/0/content"]
+
+
+def test_surrogates_in_what_is_no_json():
+    assert codes(to_responses, b'"\\udc00":', shape="item-list") == ["wrong_type"]
+
+
+def test_sentences_and_pointers_can_be_printed():
+    twice = b'{"messages":[{"role":"user","content":"x"}],"\\ud800":{"a":1,"a":2}}'
+    events = b'[{"type":"response.created"},{"type":"response.\\ud83d"}]'
+    for record in (twice, events):
+        with pytest.raises(Refused) as refused:
+            to_responses(record, Options(strict=True))
+        assert str(refused.value).encode()
+
+
+def test_why_a_text_is_no_json_is_told_the_same_whatever_came_before():
+    broken = b'[{"type":"message","role":"user","content":t.}]'
+    told = []
+    for before in (b'{"messages":[]}', b'[{"type":"message","role":"user","content":"x"}]', b"[]"):
+        session = Session("to-chat", Options())
+        session.outcome(1, before)
+        told.append(session.outcome(2, broken).reasons)
+    assert told[0] == told[1] == told[2]
+
+
+@pytest.mark.parametrize("escape", ["\\ud800", "\\uD800", "\\ud83d\\ude00"])
+def test_a_rejects_row_holds_surrogates_as_they_stood(escape):
+    record = '{\n "a": "' + escape + '",\n "b": 0.10\n}'
+    [rejected] = convert_lines([record], "to-chat")
+    row = reject_row("log", rejected)
+    assert row.count(b"\n") == 1
+    assert ('"record":{"a": "' + escape + '","b": 0.10}').encode() in row
+
+
+def test_a_rejects_row_mends_nothing():
+    [rejected] = convert_lines(['{"a":nu\nll}'], "to-chat")
+    assert json.loads(reject_row("log", rejected))["record"] == '{"a":nu\nll}'
+
+
+def test_a_tool_message_before_its_custom_call_is_refused_for_what_it_is():
+    custom = {"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}
+    record = {"messages": [tells(), {"role": "assistant", "tool_calls": [custom]}]}
+    assert codes(to_responses, record) == ["unsupported_item", "orphan_output"]
+
+
+def test_no_part_of_a_broken_array_is_lost():
+    text = b'[{"messages":[]}] stray [{"messages":[]}]'
+    held = b"".join(record for _, record in records(from_bytes(text), "values"))
+    assert b"stray" in held
+
+
+@pytest.mark.parametrize("limit", ["5.5", "16.0", "1E+2", '"16"', "[16]"])
+def test_a_token_limit_that_is_no_whole_number_is_left_out(limit):
+    result = to_chat('{"input":"x","max_output_tokens":' + limit + "}")
+    assert result.body == {"messages": [USER]}
+    assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/max_output_tokens"])]
+
+
+@pytest.mark.parametrize(
+    "audio", [{}, None, "x", {"data": "QQ=="}, {"data": 5, "format": "wav"}, {"data": "x", "format": "ogg"}]
+)
+def test_audio_that_chat_cannot_hold(audio):
+    record = [{"type": "message", "role": "user", "content": [{"type": "input_audio", "input_audio": audio}]}]
+    assert codes(to_chat, record) == ["unsupported_content"]
+
+
+def test_a_sentence_stays_short_whatever_a_property_is_called():
+    long = {"required": ["n" * 5000], "properties": {"p" * 5000: {"type": "string"}}}
+    for arguments in ("{}", json.dumps({"n" * 5000: 1, "p" * 5000: 1})):
+        with pytest.raises(Refused) as refused:
+            to_responses([USER, asks(arguments=arguments)], Options(tools={"f": long}))
+        assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("role", ["user", "system", "developer", "assistant"])
+def test_no_parts_lead_back_as_no_text(role):
+    options = Options(verify=True)
+    assert to_responses([USER, {"role": role, "content": []}], options)
+    assert to_chat([{"type": "message", "role": role, "content": []}], options)
+
+
+@pytest.mark.parametrize("detail", ["original", "x"])
+def test_a_detail_that_chat_does_not_know_is_left_out(detail):
+    part = {"type": "input_image", "image_url": "x", "detail": detail}
+    result = to_chat([{"type": "message", "role": "user", "content": [part]}])
+    assert result.body[0]["content"] == [{"type": "image_url", "image_url": {"url": "x"}}]
+    assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/0/content/0/detail"])]
+
+
+GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "x"}
+FORMATS = [
+    (GRAMMAR, {"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}}, []),
+    ({"type": "text"}, {"type": "text"}, []),
+    ({**GRAMMAR, "more": 1}, {"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}}, ["/more"]),
+    ({}, None, []),
+    ({**GRAMMAR, "syntax": "abnf"}, None, [""]),
+    ({"type": "grammar"}, None, [""]),
+    ({"type": "json"}, None, [""]),
+]
+
+
+@pytest.mark.parametrize(("given", "written", "dropped"), FORMATS, ids=range(len(FORMATS)))
+def test_a_format_of_a_custom_tool_is_one_that_chat_knows(given, written, dropped):
+    result = to_chat({"input": "x", "tools": [{"type": "custom", "name": "f", "format": given}]})
+    assert result.body["tools"][0]["custom"].get("format") == written
+    assert [path for one in result.notices for path in one.paths] == [f"/tools/0/format{path}" for path in dropped]
+
+
+@pytest.mark.parametrize(
+    "entry", [None, 5, {}, {"token": "a"}, {"token": "a", "logprob": "b"}, {"token": "a", "logprob": 1, "bytes": ["b"]}]
+)
+def test_what_is_no_log_probability_is_left_out(entry):
+    choice = {"index": 0, "message": {"role": "assistant", "content": "x"}, "logprobs": {"content": [entry]}}
+    record = {"created": 1, "model": "m", "choices": [{**choice, "finish_reason": "stop"}]}
+    result = to_responses(record)
+    assert "logprobs" not in result.body["output"][0]["content"][0]
+    assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/choices/0/logprobs/content"])]
+
+
+def test_a_notice_stays_short_whatever_an_event_holds():
+    events = [{"type": "x" * 5000, "n" * 5000: 1}, {"type": "response.created", "n" * 5000: 1}]
+    events.append({"type": "response.completed", "response": {"object": "response", "id": "r", "output": []}})
+    assert all(len(notice.detail) < 400 for notice in to_responses({"events": events}).notices)
+
+
+def test_a_time_beyond_any_float_is_compared():
+    record = {
+        "created": 1,
+        "model": "m",
+        "choices": [{"message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}],
+    }
+    text = json.dumps(record).replace(": 1,", ": " + "9" * 400 + ",")
+    assert to_responses(text, Options(verify=True))

@@ -18,7 +18,7 @@ FLOORS = (
     "text place normal memo plain outline",
     "tables files targets frames records",
     "chat_stream responses_stream streams",
-    "reading habits ids usage settings reasoning",
+    "reading habits ids usage logprobs settings reasoning",
     "patterns arguments references keywords schemas tools",
     "settings_into_responses settings_into_chat",
     "sources foreign kinds shapes entry",

@@ -55,7 +55,7 @@ def rejected(line, *codes, text=b"{}"):
 
 @pytest.mark.parametrize(
     ("text", "record"),
-    [(b'{"n":  0.10}', b'{"n":  0.10}'), (b'{\n"a": 1\n}', b'{"a":1}'), (b"{cut", b'"{cut"'), (b"", b'""')],
+    [(b'{"n":  0.10}', b'{"n":  0.10}'), (b'{\n"a": 1\n}', b'{"a": 1}'), (b"{cut", b'"{cut"'), (b"", b'""')],
 )
 def test_a_rejects_row_holds_the_record_as_it_stood(text, record):
     row = reject_row("log.jsonl", rejected(7, "status", text=text))
