@@ -34,7 +34,7 @@ WRITTEN, FAILED, REFUSED, PIPE_CLOSED = 0, 1, 3, 141
 # ---------------------------------------------------------------- the ends of a run
 
 
-STOPS: Final = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
+STOPS: Final[dict[int, tuple[str, int]]] = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
 """For the signals that ask for an end: what is said, and the exit status."""
 
 
@@ -50,7 +50,7 @@ def _deaf() -> None:
 @contextmanager
 def ends() -> Iterator[None]:
     """Every way in which a run can break off ends here, with a sentence and an exit status."""
-    came = []
+    came: list[int] = []
 
     def stop(number: int, frame: Any) -> NoReturn:
         _deaf()  # what was begun is cleared away once, undisturbed

@@ -438,11 +438,14 @@ def test_a_signal_leaves_no_partial_target(tmp_path, number, status, said):
 
 
 def test_a_signal_of_which_a_stream_makes_another_fault(capsys):
-    with pytest.raises(SystemExit) as caught, ends():
+    def write():
         try:
             signal.raise_signal(signal.SIGINT)
         except BaseException:
             raise ValueError("write to closed file") from None
+
+    with pytest.raises(SystemExit) as caught:
+        ends()(write)()
     assert caught.value.code == 130
     assert capsys.readouterr().err.startswith("converter: interrupted: ")
 
