@@ -34,17 +34,12 @@ WRITTEN, FAILED, REFUSED, PIPE_CLOSED = 0, 1, 3, 141
 # ---------------------------------------------------------------- the ends of a run
 
 
-STOPS: Final = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
+STOPS: Final[dict[int, tuple[str, int]]] = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
 """For the signals that ask for an end: what is said, and the exit status."""
 
 
 class Stopped(BaseException):
     """A signal of `STOPS` came."""
-
-
-def _stop(number: int, frame: Any) -> NoReturn:
-    _deaf()  # what was begun is cleared away once, undisturbed
-    raise Stopped(number)
 
 
 def _deaf() -> None:
@@ -55,22 +50,37 @@ def _deaf() -> None:
 @contextmanager
 def ends() -> Iterator[None]:
     """Every way in which a run can break off ends here, with a sentence and an exit status."""
+    came: list[int] = []
+
+    def stop(number: int, frame: Any) -> NoReturn:
+        _deaf()  # what was begun is cleared away once, undisturbed
+        came.append(number)
+        raise Stopped
+
     try:
         for number in STOPS:
             if signal.getsignal(number) != signal.SIG_IGN:  # as a shell has it for what runs in the background
-                signal.signal(number, _stop)
+                signal.signal(number, stop)
         yield
-    except BrokenPipeError:
+    except (Stopped, Exception) as fault:
+        if came:
+            # Not only for Stopped: a stream that is just being asked whether it is closed makes a ValueError of it.
+            said, status = STOPS[came[0]]
+            _leave(f"{said}: the files that were being written are left as they were", status)
+        _broken_off(fault)
+        raise
+
+
+def _broken_off(fault: BaseException) -> None:
+    """Leave, where there is a sentence for the fault."""
+    if isinstance(fault, BrokenPipeError):
         _close_output()
         sys.exit(PIPE_CLOSED)
-    except Stopped as stopped:
-        said, status = STOPS[stopped.args[0]]
-        _leave(f"{said}: the files that were being written are left as they were", status)
-    except OSError as fault:
+    if isinstance(fault, OSError):
         if fault.errno and not fault.filename:
             _close_output()  # all that has a name tells it
         _leave(f"{fault.filename or 'standard output'}: {fault.strerror}" if fault.strerror else str(fault), FAILED)
-    except MemoryError:
+    if isinstance(fault, MemoryError):
         _leave("a record needs more memory than there is", FAILED)
 
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from msgspec import Struct
 
 import converter
-from converter.cli import main
+from converter.cli import ends, main
 from converter.outcome import ALLOWABLE, Converted, Notice, Reason, Rejected
 
 
@@ -435,6 +435,19 @@ def test_a_signal_leaves_no_partial_target(tmp_path, number, status, said):
         assert running.wait(30) == status
         assert running.stderr.read() == said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_of_which_a_stream_makes_another_fault(capsys):
+    def write():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except BaseException:
+            raise ValueError("write to closed file") from None
+
+    with pytest.raises(SystemExit) as caught:
+        ends()(write)()
+    assert caught.value.code == 130
+    assert capsys.readouterr().err.startswith("converter: interrupted: ")
 
 
 def test_help_and_versions_do_not_wait_for_the_other_rooms():
