@@ -24,15 +24,24 @@ _ROUNDED: Final = re.compile(r"[0-9][0-9.]{15}|[0-9][eE]-0*[1-9][0-9]{2}")
 """Where a real stands that a double may not hold: 16 digits or more, or one near zero."""
 
 
+def flat(text: str) -> dict[str, Any] | None:
+    """The object that a text is, where one look tells all: no key twice, no other object or array in it, no real."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    # Every key leaves a `":` in the text, so a text with no more of them than the value has keys repeats none.
+    if value.__class__ is dict and text.count(":") == len(value) and _UNSEEN.isdisjoint(map(type, value.values())):
+        return value
+    return None
+
+
 def load(text: str) -> tuple[Any, bool]:
     """The value of one JSON text, and whether it is plain: what any engine can take. Raises ValueError in own words."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return _careful(text), False
-    # Every key leaves a `":` in the text, so a text with no more of them than the value has keys repeats none.
-    if value.__class__ is dict and text.count(":") == len(value) and _UNSEEN.isdisjoint(map(type, value.values())):
-        return value, True
     keys, reals = _counted(value)
     if reals and _ROUNDED.search(text):
         exact = _careful(text)

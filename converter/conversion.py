@@ -59,7 +59,7 @@ class Conversion:
 
     def settings(self, body: Any) -> Settings:
         """What the settings and tools of a request's outline become, found again where the same bytes come again."""
-        made = self.toolbox.of(body.tools)
+        made = self.toolbox.of(body.tools) if body.tools is not UNSET else self.toolbox.none
         key = outline.key(body)
         known: Settings | None = made.settings.get(key)
         return known or made.settings.keep(key, self._settings(body, made, key), len(key) + 512)
@@ -96,15 +96,6 @@ class Settings(Struct, gc=False, kw_only=True):
     said: Account
     spoken: bool
     usable: bool
-
-    def around(self, history: list[Any]) -> Any:
-        """A request with these settings around this history."""
-        request = self.template.__copy__()
-        if self.template.__class__ is chat.Request:
-            request.messages = [*self.lead, *history] if self.lead else history
-        else:
-            request.input = history
-        return request
 
 
 class Beside:

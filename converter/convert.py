@@ -87,10 +87,11 @@ class Session:
             raise Refused(list(account.reasons))
         if self.options.strict:
             self._strict(record, account)
-        if account.found:
-            return written, account.notices()
-        self.blank = account  # nothing was said on it: it is as good as new
-        return written, []
+        notices = account.notices() if account.found else []
+        if notices:
+            account.clear()
+        self.blank = account  # as good as new
+        return written, notices
 
     def _shielded(self, record: bytes, account: Account, error: Exception) -> bytes:
         """A record that msgspec does not decode: it holds lone surrogates, or it is no JSON."""

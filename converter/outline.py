@@ -5,11 +5,11 @@ What a log repeats from record to record (a conversation so far, tools, settings
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from msgspec import UNSET, Raw, Struct, UnsetType, ValidationError, defstruct, json
+from msgspec import UNSET, Raw, Struct, UnsetType, defstruct, json
 from msgspec.structs import astuple
 
 from converter import chat, responses
@@ -18,34 +18,34 @@ NOTHING: Final = Raw(b"")
 """In place of a setting that is not there: no JSON text is empty."""
 
 
-def _outlines(request: type[Struct], history: str, rare: str, *others: str) -> Callable[[Any], tuple[Any, Any]]:
-    """From the type of a history to two outlines with it: one with the settings that many requests have, and the full.
+class Outline(NamedTuple):
+    """What the outlines of one envelope's requests have: where the history stands, and the settings, the common first.
 
-    Of some forty settings a request has three.
+    ``history`` is None for a bare list of messages or items, which has no settings.
     """
-    names = request.__struct_fields__
-    settings = [name for name in names if name not in (history, "tools", *others)]
 
-    def outline(type_: Any, settings: list[str]) -> Any:
-        fields: list[Any] = [("history", list[type_]), ("tools", Raw | UnsetType, UNSET)]
+    history: str | None = None
+    settings: tuple[str, ...] = ()
+    common: int = 0
+
+    def of(self, message: Any, settings: tuple[str, ...], *, others: bool = False) -> Any:
+        """The type of an outline with these settings, by the type of its messages. ``others``: beside other fields."""
+        if self.history is None:
+            return list[message]
+        fields: list[Any] = [("history", list[message]), ("tools", Raw | UnsetType, UNSET)]
         fields += [(name, Raw, NOTHING) for name in settings]
-        name, rename = f"{request.__name__}Outline", {"history": history}
-        return defstruct(name, fields, rename=rename, forbid_unknown_fields=True, gc=False, kw_only=True)
-
-    @cache
-    def outlines(type_: Any) -> tuple[Any, Any]:
-        return outline(type_, settings[: settings.index(rare)]), outline(type_, settings)
-
-    return outlines
+        rename = {"history": self.history}
+        return defstruct("Outline", fields, rename=rename, forbid_unknown_fields=not others, gc=False, kw_only=True)
 
 
-def lists(type_: Any) -> tuple[Any, Any]:
-    """A bare list of messages or items has no settings."""
-    return list[type_], list[type_]
+def _requests(request: type[Struct], history: str, rare: str, *others: str) -> Outline:
+    settings = tuple(name for name in request.__struct_fields__ if name not in (history, "tools", *others))
+    return Outline(history, settings, settings.index(rare))
 
 
-chat_requests: Final = _outlines(chat.Request, "messages", chat.RARE_SETTINGS, "functions", "function_call")
-responses_requests: Final = _outlines(responses.Request, "input", responses.RARE_SETTINGS)
+LISTS: Final = Outline()
+CHAT_REQUESTS: Final = _requests(chat.Request, "messages", chat.RARE_SETTINGS, "functions", "function_call")
+RESPONSES_REQUESTS: Final = _requests(responses.Request, "input", responses.RARE_SETTINGS)
 
 _SETTINGS: Final = 2
 """How many fields stand before the settings."""
@@ -63,39 +63,41 @@ def settings(body: Any) -> dict[str, Raw]:
 
 
 @cache
-def _decoder(type_: Any) -> Callable[[bytes], Any]:
-    return json.Decoder(type_).decode
-
-
-@cache
-def _among(full: type[Struct]) -> Any:
-    """The same outline, among whatever other fields."""
-    return defstruct(full.__name__, [], bases=(full,), forbid_unknown_fields=False, gc=False, kw_only=True)
+def _decoder(outline: Outline, message: Any, settings: tuple[str, ...], others: bool = False) -> Callable[[bytes], Any]:
+    return json.Decoder(outline.of(message, settings, others=others)).decode
 
 
 class Decoder:
     """Decodes the outlines of one log.
 
-    Its requests are much alike in the settings that they have: where the common outline did not fit, the full one is
-    taken from then on.
+    Its requests are much alike in the settings that they have, and of some forty each has three. So the outline has the
+    common ones, and every other one from the first request on that has it: behind those before, so that a key still
+    means the same.
     """
 
-    __slots__ = ("among", "decode", "full", "names")
+    __slots__ = ("decode", "message", "names", "outline", "settings")
 
-    def __init__(self, common: Any, full: Any) -> None:
-        self.decode, self.full = _decoder(common), _decoder(full)
-        self.names: frozenset[str] = frozenset()
-        if isinstance(full, type) and issubclass(full, Struct):
-            self.names = frozenset(full.__struct_encode_fields__)
-            self.among = _decoder(_among(full))
+    def __init__(self, outline: Outline, message: Any) -> None:
+        self.outline = outline
+        self.message = message
+        self.names = frozenset((outline.history, "tools", *outline.settings)) if outline.history else frozenset()
+        self.settings = outline.settings[: outline.common]
+        self.decode = _decoder(outline, message, self.settings)
 
-    def outline(self, text: bytes) -> Any:
-        """The outline of this text. Raises `msgspec.ValidationError` where it has none, and `msgspec.DecodeError`."""
-        try:
-            return self.decode(text)
-        except ValidationError:
-            if self.decode is self.full:
-                raise
-        body = self.full(text)
-        self.decode = self.full
-        return body
+    def again(self, text: bytes) -> Any:
+        """The outline of a text that `decode` did not take. Raises `msgspec.ValidationError` where it has none."""
+        body = _decoder(self.outline, self.message, self.outline.settings)(text)
+        if self.outline.history:
+            self.grow(settings(body))
+        return self.decode(text)
+
+    def among(self, text: bytes) -> Any:
+        """The outline of a text beside other fields."""
+        self.grow(settings(_decoder(self.outline, self.message, self.outline.settings, True)(text)))
+        return _decoder(self.outline, self.message, self.settings, True)(text)
+
+    def grow(self, names: Iterable[str]) -> None:
+        """From now on these settings are part of the outline."""
+        if more := tuple(name for name in names if name not in self.settings):
+            self.settings += more
+            self.decode = _decoder(self.outline, self.message, self.settings)

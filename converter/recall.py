@@ -21,7 +21,7 @@ from msgspec import UNSET, Raw, Struct
 from converter import chat, outline, plain
 from converter.alone import ANSWERS, ASKS, NEVER, Apart, Call, Known
 from converter.arguments import parse_verdict
-from converter.conversion import Conversion
+from converter.conversion import Conversion, Settings
 from converter.gate import TEXT_LIMIT
 from converter.kinds import KINDS
 from converter.memo import Memo
@@ -45,7 +45,7 @@ SEEN: Final = 1 << 17
 """For how many messages it is known whether they came before."""
 
 TRIAL: Final = 4096
-"""After how many records that began as others it is asked whether most of them went on so too."""
+"""After how many records that began as others, and held something new, it is asked whether most of it was new."""
 
 PASSING: Final = 16 * TRIAL
 """For how many records nothing is looked up where they did not."""
@@ -75,8 +75,8 @@ class Recall:
         self.conversion = conversion
         self.kind = kind
         self.way = WAYS[kind]
-        self.any = outline.Decoder(*self.way.outlines(Raw))
-        self.plain = outline.Decoder(*self.way.outlines(self.way.plain))
+        self.any = outline.Decoder(self.way.outline, Raw)
+        self.plain = outline.Decoder(self.way.outline, self.way.plain)
         self.apart = Apart(kind, conversion.target, conversion.options)
         self.known: Memo[bytes, Known] = Memo(ROOM)
         self.seen = bytearray(SEEN)
@@ -92,12 +92,23 @@ class Recall:
         """
         if len(text) > TEXT_LIMIT:
             return None
+        self.strangers = None
         try:
-            body = self._outline(text)
-            self.repeats = self._came_before(getattr(body, "history", body))
-            if not self.repeats and self.strangers is None and (value := self._directly(text, account)) is not None:
-                return value
-            return self._together(body, account)
+            try:
+                body = self.any.decode(text)
+            except msgspec.ValidationError:
+                body = self._outline(text)
+            history = body.history if self.any.names else body
+            # Where the record before held nothing new, this one is taken to go on so.
+            if not (self.repeats and not self.new) and not self._came_before(history):
+                self.repeats = False
+                if self.strangers is None and (value := self._directly(text, account)) is not None:
+                    return value
+            self.new = 0
+            value = self.way.put(body, self.way.together, self, account)
+            if self.repeats and self.new:
+                self._count(len(history))
+            return value
         except (msgspec.ValidationError, Refused):
             return None
 
@@ -106,9 +117,8 @@ class Recall:
 
         Raises `msgspec.ValidationError` where it is of another format, or may be.
         """
-        self.strangers = None
         try:
-            return self.any.outline(text)
+            return self.any.again(text)
         except msgspec.ValidationError:
             if not self.any.names:
                 raise
@@ -153,31 +163,31 @@ class Recall:
             return False
         probe = bytes(history[len(history) > 1]) if history else b"[]"
         if probe in self.known:
+            self.repeats = True
             return True
         # Whether it was seen is told by one byte of its hash, at a place that the rest of it gives.
         place, sign = divmod(hash(probe) % (SEEN << 8), 256)
-        if self.seen[place] == sign:
-            return True
+        self.repeats = self.seen[place] == sign
         self.seen[place] = sign
-        return False
+        return self.repeats
 
     def _directly(self, text: bytes, account: Account) -> Any:
         try:
-            body = self.plain.outline(text)
+            try:
+                body = self.plain.decode(text)
+            except msgspec.ValidationError:
+                body = self.plain.again(text)
         except msgspec.ValidationError:
             return None
         return self.way.put(body, self.way.directly, self, account)
 
-    def _together(self, body: Any, account: Account) -> Any:
-        self.new = 0
-        value = self.way.put(body, self.way.together, self, account)
-        if self.repeats:
-            self.trial += 1
-            self.strange += self.new * 2 > len(getattr(body, "history", body))
-            if self.trial == TRIAL:
-                self.passing = PASSING if self.strange * 2 > TRIAL else 0
-                self.trial = self.strange = 0
-        return value
+    def _count(self, messages: int) -> None:
+        """Of the records that seemed to repeat others, how many held mostly new messages all the same?"""
+        self.trial += 1
+        self.strange += self.new * 2 > messages
+        if self.trial == TRIAL:
+            self.passing = PASSING if self.strange * 2 > TRIAL else 0
+            self.trial = self.strange = 0
 
     def learn(self, text: bytes) -> Known:
         """What this message becomes. Raises as `convert`.
@@ -333,18 +343,33 @@ def _request(body: Any, together: Together, recall: Recall, account: Account) ->
     whole = together(body.history, recall, settings.tools.schemas) if settings.usable else None
     if whole is None:
         return None
-    strangers = recall.strangers
-    if whole.told or whole.unchecked or settings.spoken or strangers:
-        if strangers:
-            strangers.tell(strangers.before, account)
-        whole.tell(recall.way.root, account, 0)
-        if strangers:
-            strangers.tell(strangers.behind, account)
-        conversion.say(settings.tools, account)
+    if whole.told or whole.unchecked or settings.spoken or recall.strangers:
+        _tell(whole, settings, recall, account)
+    request = settings.template.__copy__()
+    if recall.way.target == "input":
+        request.input = whole.written
+    else:
+        request.messages = [*settings.lead, *whole.written] if settings.lead else whole.written
+    return request
+
+
+def _tell(whole: Whole, settings: Settings, recall: Recall, account: Account) -> None:
+    """Say all that is to be said of a request, in the order of the rooms."""
+    root, strangers = recall.way.root, recall.strangers
+    if strangers:
+        strangers.tell(strangers.before, account)
+    if whole.told:
+        whole.tell(root, account, 0)
+    if strangers:
+        strangers.tell(strangers.behind, account)
+    if settings.tools.notices:
+        recall.conversion.say(settings.tools, account)
+    if settings.said.found:
         account.join(settings.said)
-        whole.tell(recall.way.root, account, 1)
-        whole.tell_unchecked(recall.way.root, account)
-    return settings.around(whole.written)
+    if whole.told:
+        whole.tell(root, account, 1)
+    if whole.unchecked:
+        whole.tell_unchecked(root, account)
 
 
 def _list(body: Any, together: Together, recall: Recall, account: Account) -> Any:
@@ -361,21 +386,24 @@ def _list(body: Any, together: Together, recall: Recall, account: Account) -> An
 class Way(NamedTuple):
     """How one kind of body is put together: from what is remembered of each message, or directly where it is plain.
 
-    ``root`` is where its history stands; ``outlines`` gives the types of a body by that of its messages.
+    ``root`` is where its history stands, ``target`` the field where it will stand.
     """
 
     put: Callable[[Any, Together, Recall, Account], Any]
     root: str
-    outlines: Callable[[Any], tuple[Any, Any]]
+    target: str
+    outline: outline.Outline
     plain: Any
     together: Together
     directly: Together
 
 
 WAYS: Final = {
-    "chat-request": Way(_request, "/messages", outline.chat_requests, plain.Message, _items, _plain_items),
-    "message-list": Way(_list, "", outline.lists, plain.Message, _items, _plain_items),
-    "responses-request": Way(_request, "/input", outline.responses_requests, plain.Item, _messages, _plain_messages),
-    "item-list": Way(_list, "", outline.lists, plain.Item, _messages, _plain_messages),
+    "chat-request": Way(_request, "/messages", "input", outline.CHAT_REQUESTS, plain.Message, _items, _plain_items),
+    "message-list": Way(_list, "", "", outline.LISTS, plain.Message, _items, _plain_items),
+    "responses-request": Way(
+        _request, "/input", "messages", outline.RESPONSES_REQUESTS, plain.Item, _messages, _plain_messages
+    ),
+    "item-list": Way(_list, "", "", outline.LISTS, plain.Item, _messages, _plain_messages),
 }
 """By the kind of a body."""

@@ -16,7 +16,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final, NoReturn
 
-from converter.arguments import MEMO_CHARACTERS, holds_large_real, parse_verdict, readings
+from converter.arguments import MEMO_CHARACTERS, flat, holds_large_real, parse_verdict, readings
 from converter.keywords import BUDGET, MOST_STEPS, Budget, GivenUpError, is_schema, slow_validator
 from converter.memo import Memo
 from converter.outcome import Verdict
@@ -132,6 +132,13 @@ class ToolSchema:
         known = self.known.get(arguments)
         if known is not None:
             return known
+        quick = self._fast is not None and self.problem is None and not self._divides
+        if quick and (value := flat(arguments)) is not None:
+            try:
+                if self._fast.is_valid(value):
+                    return self.known.keep(arguments, Verdict.OK)
+            except (ValueError, TypeError, OverflowError):
+                pass  # a value that it does not take
         try:
             taken = readings(arguments)
         except ValueError:
