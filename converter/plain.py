@@ -79,3 +79,12 @@ class OutputItem(Base, tag="function_call_output", tag_field="type"):
 
 
 Item: TypeAlias = MessageItem | CallItem | OutputItem
+
+
+def text_of(entry: Message | Item) -> str:
+    """What a message or item says, or with what arguments it calls."""
+    if isinstance(entry, AssistantMessage):
+        return entry.content or "".join([call.function.arguments for call in entry.tool_calls or ()])
+    if isinstance(entry, CallItem):
+        return entry.arguments
+    return entry.output if isinstance(entry, OutputItem) else entry.content

@@ -93,24 +93,35 @@ class Recall:
         if len(text) > TEXT_LIMIT:
             return None
         self.strangers = None
+        if self.passing:
+            self.passing -= 1
+            self.repeats = False
         try:
-            try:
-                body = self.any.decode(text)
-            except msgspec.ValidationError:
-                body = self._outline(text)
-            history = body.history if self.any.names else body
-            # Where the record before held nothing new, this one is taken to go on so.
-            if not (self.repeats and not self.new) and not self._came_before(history):
-                self.repeats = False
-                if self.strangers is None and (value := self._directly(text, account)) is not None:
-                    return value
-            self.new = 0
-            value = self.way.put(body, self.way.together, self, account)
-            if self.repeats and self.new:
-                self._count(len(history))
-            return value
+            return self._converted(text, account)
         except (msgspec.ValidationError, Refused):
             return None
+
+    def _converted(self, text: bytes, account: Account) -> Any:
+        first = not self.repeats
+        if first and (value := self._directly(text, account)) is not None:
+            return value
+        try:
+            body = self.any.decode(text)
+        except msgspec.ValidationError:
+            body = self._outline(text)
+        history = body.history if self.any.names else body
+        if not (first and self.repeats):
+            # A record seems to repeat another, or to go on from it, by its second message: the first one is often the
+            # same in every conversation.
+            probe = bytes(history[len(history) > 1]) if history else b""
+            self.repeats = not self.passing and (probe in self.known or self._seen(probe))
+            if not (first or self.repeats) and (value := self._directly(text, account, seen=False)) is not None:
+                return value
+        self.new = 0
+        value = self.way.put(body, self.way.together, self, account)
+        if self.repeats and self.new:
+            self._count(len(history))
+        return value
 
     def _outline(self, text: bytes) -> Any:
         """The outline of a body, and in ``strangers`` the fields that its envelope does not have.
@@ -153,31 +164,25 @@ class Recall:
         behind = [f"/{escape(name)}" for name in told if names.index(name) > middle]
         return Strangers(True, before, behind)
 
-    def _came_before(self, history: list[Raw]) -> bool:
-        """Whether a record seems to repeat one that was seen, or to go on from it: by its second message.
-
-        The first one is often the same in every conversation.
-        """
-        if self.passing:
-            self.passing -= 1
-            return False
-        probe = bytes(history[len(history) > 1]) if history else b"[]"
-        if probe in self.known:
-            self.repeats = True
-            return True
-        # Whether it was seen is told by one byte of its hash, at a place that the rest of it gives.
+    def _seen(self, probe: str | bytes) -> bool:
+        """Whether this came before. One byte of its hash tells, at a place that the rest of it gives."""
         place, sign = divmod(hash(probe) % (SEEN << 8), 256)
-        self.repeats = self.seen[place] == sign
+        before = self.seen[place] == sign
         self.seen[place] = sign
-        return self.repeats
+        return before
 
-    def _directly(self, text: bytes, account: Account) -> Any:
+    def _directly(self, text: bytes, account: Account, *, seen: bool = True) -> Any:
+        """What a plain body becomes, or None where it is not plain, or is to be put together: it came before."""
         try:
             try:
                 body = self.plain.decode(text)
             except msgspec.ValidationError:
                 body = self.plain.again(text)
         except msgspec.ValidationError:
+            return None
+        history = body.history if self.plain.names else body
+        if seen and not self.passing and history and self._seen(plain.text_of(history[len(history) > 1])):
+            self.repeats = True
             return None
         return self.way.put(body, self.way.directly, self, account)
 
