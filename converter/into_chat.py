@@ -281,5 +281,6 @@ def conversation(body: responses.Request, context: Context, turns: Turns) -> Non
         turns.say(chat.UserMessage(body.input), -1)
     elif body.input:
         items(body.input, context, turns)
-    if not body.input and not body.instructions and not context.account.reasons:
+    empty = not turns.messages or not (body.input or body.instructions)
+    if empty and not context.account.reasons:
         context.account.refuse("limit", "/input", "an empty conversation; Chat wants at least one message")

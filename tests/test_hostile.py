@@ -436,3 +436,8 @@ def test_a_time_beyond_any_float_is_compared():
     }
     text = json.dumps(record).replace(": 1,", ": " + "9" * 400 + ",")
     assert to_responses(text, Options(verify=True))
+
+
+@pytest.mark.parametrize("wrap", [lambda items: items, lambda items: {"input": items}], ids=["list", "request"])
+def test_a_conversation_of_which_nothing_is_left_is_empty(wrap):
+    assert codes(to_chat, wrap([{"type": "item_reference", "id": "x"}]), allow={"unsupported_item"}) == ["limit"]
