@@ -82,7 +82,7 @@ class Gate:
 
     def call(self, name: str, arguments: str, status: Any, key: Any) -> None:
         """Judge one call. A faulty call still counts for pairing, so that one fault is reported once."""
-        if self.stand_in is not None and self._no_text(self.stand_in, name, arguments, key):
+        if self.stand_in is not None and self._no_text(self.stand_in, name, arguments, status, key):
             return
         schema = self.schemas.get(name)
         if status != "completed":
@@ -98,11 +98,11 @@ class Gate:
         if not TOOL_NAME.fullmatch(name):
             self.account.refuse("limit", self.where(key, "name"), BAD_NAME)
 
-    def _no_text(self, stand_in: str, name: str, arguments: str, key: Any) -> bool:
+    def _no_text(self, stand_in: str, name: str, arguments: str, status: Any, key: Any) -> bool:
         """A lone surrogate that stands in a call itself, not as an escape inside its arguments, is in no JSON text."""
         if stand_in in name:
             self.account.refuse("limit", self.where(key, "name"), BAD_NAME)
-        elif stand_in in arguments:
+        elif stand_in in arguments and status == "completed":
             sentence = "a lone surrogate, which no JSON text holds but as an escape"
             self._refuse_arguments(Verdict.ARGUMENTS_PARSE, sentence, arguments, key)
         else:

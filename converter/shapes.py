@@ -237,7 +237,7 @@ def _failed(text: bytes, pointer: str | None) -> None:
     """An exchange with an HTTP status that says so has no answer."""
     span = place.look(text, pointer) if pointer is not None else None
     status = text[span[0] : span[1]].strip(b'"') if span is not None else b""
-    if pointer is not None and status.isdigit() and int(status) >= 400:
+    if pointer is not None and status.isdigit() and int(status[:9]) >= 400:
         raise _refused("not_finished", pointer, "a call that failed: there is no answer to convert")
 
 

@@ -443,3 +443,19 @@ def test_a_time_beyond_any_float_is_compared():
     }
     text = json.dumps(record).replace(": 1,", ": " + "9" * 400 + ",")
     assert to_responses(text, Options(verify=True))
+
+
+@pytest.mark.parametrize("wrap", [lambda items: items, lambda items: {"input": items}], ids=["list", "request"])
+def test_a_conversation_of_which_nothing_is_left_is_empty(wrap):
+    assert codes(to_chat, wrap([{"type": "item_reference", "id": "x"}]), allow={"unsupported_item"}) == ["limit"]
+
+
+def test_a_cut_call_with_a_lone_surrogate_is_not_completed():
+    message = {"role": "assistant", "tool_calls": asks(arguments='{"\ud800')["tool_calls"]}
+    record = {"created": 1, "model": "m", "choices": [{"finish_reason": "length", "message": message}]}
+    assert codes(to_responses, record, allow={"arguments_parse"}) == ["status"]
+
+
+def test_a_status_longer_than_any_number_is_one_of_failure():
+    record = '{"custom_id":"1","response":{"status_code":' + "9" * 5000 + ',"body":{"choices":[]}}}'
+    assert codes(to_responses, record) == ["not_finished"]
