@@ -58,6 +58,13 @@ class Job(Struct, frozen=True, kw_only=True):
         data = [] if self.dry_run else [output for output, _ in self.batches()]
         inputs = {os.path.realpath(name) for name in self.inputs if name != STANDARD}
         seen = set()
+        standing = self.skip_existing and any(os.path.exists(output) for output, _ in self.batches())
+        for name in filter(None, (self.rejects, self.notices)):
+            if standing and os.path.isfile(name):
+                raise ValueError(
+                    f"{name} may hold rows of inputs that --skip-existing leaves out, and they would be lost: "
+                    "give this run's rows another name"
+                )
         if self.report and is_table(self.report):
             raise ValueError(f"{self.report} is a table, and the report is one JSON object: give it another name")
         if self.command == "check" and is_table(self.output):

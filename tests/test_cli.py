@@ -153,6 +153,20 @@ def test_existing_outputs_can_be_left(run):
     assert lines("out/a") == [{"n": 0}]
 
 
+@pytest.mark.parametrize("option", ["--rejects", "--notices"])
+def test_rows_of_inputs_that_are_skipped_are_not_lost(run, option):
+    for name in ("a", "b"):
+        log(name, {"n": 1})
+    rows = ["--out-dir", "out", "--skip-existing", option]
+    run("to-chat", "a", *rows, "rows")
+    Path("rows").write_text("kept")
+    refused = run("to-chat", "a", "b", *rows, "rows", status=2)
+    assert "rows of inputs that --skip-existing leaves out" in refused.stderr
+    assert Path("rows").read_text() == "kept"
+    run("to-chat", "a", "b", *rows, "others")
+    assert lines("out/b") == [{"n": 1}]
+
+
 def test_a_limit_counts_over_all_inputs(run):
     log("a", *[{"n": n} for n in range(5)])
     assert run("to-chat", "a", "a", "--limit", 7).stdout.count("\n") == 7
