@@ -17,6 +17,7 @@ from converter.foreign import holds
 from converter.outcome import Reason, Refused
 from converter.reading import Members, elements_of, kind, members_of, text_of
 from converter.text import shown
+from converter.tools import plainly_ours
 
 Envelope = Literal["chat", "responses"]
 
@@ -41,7 +42,7 @@ class Kind(Struct, frozen=True):
         if getattr(body, "input", None) is UNSET:
             return False
         tools = getattr(body, "tools", UNSET)  # an Anthropic request may differ in its tools alone
-        return tools is UNSET or b'"input_schema"' not in bytes(tools)
+        return tools is UNSET or plainly_ours(bytes(tools))
 
 
 def _kind(name: str, envelope: Envelope, type_: Any, root: str) -> Kind:

@@ -6,7 +6,7 @@ What a log repeats from record to record (a conversation so far, tools, settings
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, Raw, Struct, UnsetType, defstruct, json
@@ -34,8 +34,10 @@ class Outline(NamedTuple):
             return list[message]
         fields: list[Any] = [("history", list[message]), ("tools", Raw | UnsetType, UNSET)]
         fields += [(name, Raw, NOTHING) for name in settings]
-        rename = {"history": self.history}
-        return defstruct("Outline", fields, rename=rename, forbid_unknown_fields=not others, gc=False, kw_only=True)
+        rename, names = {"history": self.history}, {"__doc__": f"{' '.join(settings)}\0"}
+        return defstruct(
+            "Outline", fields, rename=rename, namespace=names, forbid_unknown_fields=not others, gc=False, kw_only=True
+        )
 
 
 def _requests(request: type[Struct], history: str, rare: str, *others: str) -> Outline:
@@ -52,17 +54,18 @@ _SETTINGS: Final = 2
 
 
 def key(body: Any) -> bytes:
-    """All settings of a request as they stand: the same bytes mean the same settings."""
-    return b"\0".join(astuple(body)[_SETTINGS:]).rstrip(b"\0")
+    """All settings of a request as they stand: the same bytes mean the same settings, in whatever outline they are."""
+    names: str = body.__class__.__doc__
+    return names.encode() + b"\0".join(astuple(body)[_SETTINGS:])
 
 
 def settings(body: Any) -> dict[str, Raw]:
-    """The settings that a request has, by name."""
+    """The settings that a request has, by name, in the order of the envelope."""
     named = zip(body.__struct_fields__[_SETTINGS:], astuple(body)[_SETTINGS:], strict=True)
     return {name: value for name, value in named if value is not NOTHING}
 
 
-@cache
+@lru_cache(256)
 def _decoder(outline: Outline, message: Any, settings: tuple[str, ...], others: bool = False) -> Callable[[bytes], Any]:
     return json.Decoder(outline.of(message, settings, others=others)).decode
 
@@ -71,8 +74,7 @@ class Decoder:
     """Decodes the outlines of one log.
 
     Its requests are much alike in the settings that they have, and of some forty each has three. So the outline has the
-    common ones, and every other one from the first request on that has it: behind those before, so that a key still
-    means the same.
+    common ones, and every other one from the first request on that has it.
     """
 
     __slots__ = ("decode", "message", "names", "outline", "settings")
@@ -88,16 +90,17 @@ class Decoder:
         """The outline of a text that `decode` did not take. Raises `msgspec.ValidationError` where it has none."""
         body = _decoder(self.outline, self.message, self.outline.settings)(text)
         if self.outline.history:
-            self.grow(settings(body))
+            self._grow(settings(body))
         return self.decode(text)
 
     def among(self, text: bytes) -> Any:
         """The outline of a text beside other fields."""
-        self.grow(settings(_decoder(self.outline, self.message, self.outline.settings, True)(text)))
+        self._grow(settings(_decoder(self.outline, self.message, self.outline.settings, True)(text)))
         return _decoder(self.outline, self.message, self.settings, True)(text)
 
-    def grow(self, names: Iterable[str]) -> None:
+    def _grow(self, names: Iterable[str]) -> None:
         """From now on these settings are part of the outline."""
-        if more := tuple(name for name in names if name not in self.settings):
-            self.settings += more
+        grown = {*self.settings, *names}
+        if len(grown) > len(self.settings):
+            self.settings = tuple(name for name in self.outline.settings if name in grown)
             self.decode = _decoder(self.outline, self.message, self.settings)

@@ -97,6 +97,8 @@ class Recall:
             self.passing -= 1
             self.repeats = False
         try:
+            if not text.isascii():
+                utf8(text)  # of a key that stands twice, a decoder shows the last value alone
             return self._converted(text, account)
         except (msgspec.ValidationError, Refused):
             return None
@@ -140,7 +142,6 @@ class Recall:
         key = encode([list(members), beside])
         strangers = self.vetted.get(key)
         if strangers is None:
-            utf8(text)
             strangers = self.vetted.keep(key, self._vetted(text, members, beside, body), 2 * len(key))
         if not strangers.known:
             raise msgspec.ValidationError

@@ -5,6 +5,7 @@ A log repeats the same ``tools`` in every request, so what was made of the same 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -67,6 +68,14 @@ class Tools(Struct, frozen=True):
     """What the settings of requests with these tools became."""
 
 
+_ESCAPED: Final = re.compile(rb"\\u00[567]")
+
+
+def plainly_ours(tools: bytes) -> bool:
+    """Whether a ``tools`` array has nothing of an Anthropic request's, by any spelling of its key."""
+    return b'"input_schema"' not in tools and _ESCAPED.search(tools) is None
+
+
 def joined(first: Tools, second: Tools) -> Tools:
     """Both arrays of a record that has ``tools`` and the legacy ``functions``."""
     both = [bytes(one.written)[1:-1] for one in (first, second) if one.written is not UNSET]
@@ -126,7 +135,7 @@ class Toolbox:
             {**schemas, **self.given},
             account.notices(),
             list(account.reasons),
-            b'"input_schema"' not in bytes(raw),
+            plainly_ours(bytes(raw)),
         )
 
 

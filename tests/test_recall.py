@@ -215,3 +215,64 @@ def test_fields_that_no_envelope_has_are_named_where_they_stand():
         ("dropped", ["/zz~0", "/messages/0/zz", "/y~1y"])
     ]
     assert found == rooms(CHAT).outcome(1, dumps(record).encode())
+
+
+# ---------------------------------------------------------------- what a breaker found
+
+
+def one_after_the_other(verb, *records, **options):
+    """The outcome of each record in one session, and what the rooms say of it."""
+    session = Session(verb, Options(**options))
+    texts = [record if isinstance(record, bytes) else dumps(record).encode() for record in records]
+    return [(session.outcome(1, text), rooms(verb, **options).outcome(1, text)) for text in texts]
+
+
+PARTS = [{"type": "text", "text": "b"}]
+RARE_IN_CHAT = ["seed", "store", "user", "provider", "logprobs", "service_tier", "metadata"]
+RARE_IN_RESPONSES = ["user", "previous_response_id", "truncation", "background", "prompt", "safety_identifier"]
+
+
+@given(
+    st.sampled_from([(CHAT, "messages", RARE_IN_CHAT), (RESPONSES, "input", RARE_IN_RESPONSES)]).flatmap(
+        lambda way: st.tuples(
+            st.just(way),
+            st.lists(st.tuples(st.permutations(way[2]), st.integers(0, 3), st.booleans()), min_size=1, max_size=6),
+        )
+    )
+)
+def test_settings_mean_the_same_whatever_settings_came_before(drawn):
+    (verb, key, _), chosen = drawn
+    part = PARTS if verb == CHAT else [{"type": "input_text", "text": "b"}]
+    records = []
+    for names, count, parts in chosen:
+        entry = {"role": "user", "content": part if parts else "a"}
+        entry = entry if verb == CHAT else {"type": "message", **entry}
+        records.append({key: [entry], **dict.fromkeys(names[:count], "x")})
+    for got, expected in one_after_the_other(verb, *records):
+        assert got == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"seed":"\xff","seed":1,"messages":[{"role":"user","content":"x"}]}',
+        b'{"tools":"\xff","tools":null,"messages":[{"role":"user","content":"x"}]}',
+        b'{"messages":["\xff"],"messages":[{"role":"user","content":"x"}]}',
+        b'{"zz":"\xff","zz":1,"messages":[{"role":"user","content":"x"}]}',
+    ],
+)
+def test_a_value_that_a_second_one_hides_is_looked_at_for_its_bytes(text):
+    harmless = b'{"zz":1,"messages":[{"role":"user","content":"x"}]}'
+    for got, expected in one_after_the_other(CHAT, harmless, text, text)[1:]:
+        assert got == expected
+        assert [reason.code for reason in got.reasons] == ["invalid_utf8"]
+
+
+def test_an_escaped_key_of_another_format_tells_it_after_any_record():
+    escaped = b'"tools":[{"type":"function","function":{"name":"f"},"input_\\u0073chema":{}}]}'
+    own = b'{"messages":[{"role":"user","content":"x"}],'
+    lists, beside = b'[{"role":"user","content":"x"}]', b'{"zz":1,' + own[1:]
+    found = one_after_the_other(CHAT, own + escaped, lists, own + escaped, beside + b'"tools":[]}', beside + escaped)
+    for got, expected in found:
+        assert got == expected
+    assert [reason.code for reason in found[2][0].reasons] == ["unknown_shape"]
