@@ -57,12 +57,12 @@ class Conversion:
         for reason in made.reasons:
             account.refuse(reason.code, reason.path, reason.message)
 
-    def settings(self, body: Any) -> Settings:
-        """What the settings and tools of a request's outline become, found again where the same bytes come again."""
+    def settings(self, body: Any) -> tuple[Tools, Settings]:
+        """What the tools and settings of a request's outline become, found again where the same bytes come again."""
         made = self.toolbox.of(body.tools) if body.tools is not UNSET else self.toolbox.none
         key = outline.key(body)
         known: Settings | None = made.settings.get(key)
-        return known or made.settings.keep(key, self._settings(body, made, key), len(key) + 512)
+        return made, known or made.settings.keep(key, self._settings(body, made, key), len(key) + 512)
 
     def _settings(self, body: Any, made: Tools, key: bytes) -> Settings:
         utf8(key)
@@ -75,7 +75,6 @@ class Conversion:
         readable = instructions is outline.NOTHING or kind(instructions) in ("a string", "null")
         lead = text_of(instructions) if readable and instructions is not outline.NOTHING else None
         return Settings(
-            tools=made,
             template=template,
             lead=[] if lead is None else [chat.SystemMessage(lead)],
             said=said,
@@ -87,10 +86,11 @@ class Conversion:
 class Settings(Struct, gc=False, kw_only=True):
     """What the settings and tools of a request became: the target's request, whose history is still to come.
 
+    It does not hold the tools, which hold it: no collector would see that circle.
+
     ``usable``: nothing has to be asked of them for each record, no reason for a refusal, no list of allowed tools.
     """
 
-    tools: Tools
     template: Any
     lead: list[Any]
     said: Account

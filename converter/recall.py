@@ -31,7 +31,7 @@ from converter.reading import Members, encode, escape, members_of, says_nothing
 from converter.shapes import open_record
 from converter.shortcut import items_of, messages_of
 from converter.text import utf8
-from converter.tools import Schemas
+from converter.tools import Schemas, Tools
 
 OK: Final = Verdict.OK
 
@@ -345,12 +345,12 @@ Together: TypeAlias = Callable[[list[Any], Recall, Schemas], Whole | None]
 def _request(body: Any, together: Together, recall: Recall, account: Account) -> Any:
     """The target's request with the settings, tools and history of this one."""
     conversion = recall.conversion
-    settings = conversion.settings(body)
-    whole = together(body.history, recall, settings.tools.schemas) if settings.usable else None
+    made, settings = conversion.settings(body)
+    whole = together(body.history, recall, made.schemas) if settings.usable else None
     if whole is None:
         return None
     if whole.told or whole.unchecked or settings.spoken or recall.strangers:
-        _tell(whole, settings, recall, account)
+        _tell(whole, made, settings, recall, account)
     request = settings.template.__copy__()
     if recall.way.target == "input":
         request.input = whole.written
@@ -359,7 +359,7 @@ def _request(body: Any, together: Together, recall: Recall, account: Account) ->
     return request
 
 
-def _tell(whole: Whole, settings: Settings, recall: Recall, account: Account) -> None:
+def _tell(whole: Whole, made: Tools, settings: Settings, recall: Recall, account: Account) -> None:
     """Say all that is to be said of a request, in the order of the rooms."""
     root, strangers = recall.way.root, recall.strangers
     if strangers:
@@ -368,8 +368,8 @@ def _tell(whole: Whole, settings: Settings, recall: Recall, account: Account) ->
         whole.tell(root, account, 0)
     if strangers:
         strangers.tell(strangers.behind, account)
-    if settings.tools.notices:
-        recall.conversion.say(settings.tools, account)
+    if made.notices:
+        recall.conversion.say(made, account)
     if settings.said.found:
         account.join(settings.said)
     if whole.told:

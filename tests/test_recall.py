@@ -3,6 +3,7 @@
 Which one a record takes depends on the records before it, and nothing that is written may tell.
 """
 
+import gc
 import json
 
 import pytest
@@ -27,6 +28,7 @@ from strategies import (
 from converter import Converted, Options
 from converter.convert import Session
 from converter.memo import Memo
+from converter.tools import Tools
 
 CHAT, RESPONSES = "to-responses", "to-chat"
 
@@ -276,3 +278,16 @@ def test_an_escaped_key_of_another_format_tells_it_after_any_record():
     for got, expected in found:
         assert got == expected
     assert [reason.code for reason in found[2][0].reasons] == ["unknown_shape"]
+
+
+def test_tools_that_are_forgotten_are_freed():
+    session = Session(CHAT, Options())
+    gc.disable()
+    try:
+        for number in range(700):
+            tools = [{"type": "function", "function": {"name": f"f{number}", "parameters": {"title": str(number)}}}]
+            session.outcome(1, json.dumps({"messages": HISTORY[:1], "tools": tools}).encode())
+    finally:
+        gc.enable()
+    kept = sum(isinstance(one, Tools) for one in gc.get_objects())
+    assert kept < 600  # what is remembered is bounded, and no circle keeps the rest
