@@ -254,6 +254,20 @@ class Choice:
         """The visible text."""
         return "".join(part if isinstance(part, str) else str(part.get("text", "")) for part in self.content)
 
+    def begun(self) -> bool:
+        """Whether anything came before the end, were it an empty text."""
+        said = (
+            self.role,
+            self.content,
+            self.texts,
+            self.calls.calls,
+            self.legacy,
+            self.message,
+            self.copy,
+            self.extras,
+        )
+        return any(one is not None and one not in ([], {}) for one in said)
+
     def _content(self) -> Any:
         if all(isinstance(part, str) for part in self.content):
             return (
@@ -552,6 +566,12 @@ def fold_chunks(chunks: list[Json], done: bool, where: Where, account: Account) 
     return {"object": "chat.completion", **head, "choices": choices, **({"usage": count} if count else {})}
 
 
+ONLY_THE_END: Final = (
+    "only the end of an answer, with nothing said before it; are the chunks of several streams mixed in one file "
+    "(sort its lines by their id)?"
+)
+
+
 def _end(fold: Completion, done: bool) -> None:
     if not fold.choices:
         fold.account.refuse("not_finished", fold.where(fold.number), "the stream holds no choice at all")
@@ -563,6 +583,8 @@ def _end(fold: Completion, done: bool) -> None:
             fold.account.notice("odd", f"{path}/message/function_call", "a function name came in several pieces")
         if choice.late:
             fold.account.notice("odd", f"{path}/message", "the answer goes on after its finish_reason")
+        if choice.finish and not choice.begun():
+            fold.account.refuse("not_finished", fold.where(fold.number), ONLY_THE_END)
         _settle_copy(fold, choice, path)
         _settle_finish(fold, choice, path, done)
 

@@ -19,7 +19,7 @@ from converter.options import Options
 from converter.records import MAX_LINE_BYTES, records
 from converter.report import Ledger, RefusalLimitError, Report, Speaker
 from converter.shards import Piece, pieces, shared, size
-from converter.targets import Aside, Targets, special
+from converter.targets import STREAMS, Aside, Targets, special
 from converter.task import Task
 
 Inputs = tuple[tuple[int, str], ...]
@@ -70,12 +70,12 @@ class Job(Struct, frozen=True, kw_only=True):
         if self.command == "check" and is_table(self.output):
             raise ValueError(f"{self.output} is a table, and check writes lines of text: give it another name")
         for name in (*data, *filter(None, (self.rejects, self.notices, self.report))):
-            place = name if name == STANDARD else os.path.realpath(name)
+            place = STREAMS.get(name) or os.path.realpath(name)
             if place in inputs:
                 raise ValueError(f"{name} is an input, and what is refused would be lost: give the output another name")
             if place in seen:
                 raise ValueError(f"{name} would be written twice: give each output a name of its own")
-            if name == STANDARD or os.path.isfile(place) or not os.path.exists(place):
+            if place == "stdout" or os.path.isfile(place) or not os.path.exists(place):
                 seen.add(place)
 
 

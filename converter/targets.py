@@ -12,11 +12,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from stat import S_IMODE
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from msgspec import Struct
 
 from converter.files import BUFFER, STANDARD, compressed, named
+
+STREAMS: Final = {
+    STANDARD: "stdout",
+    "/dev/stdout": "stdout",
+    "/dev/fd/1": "stdout",
+    "/dev/stderr": "stderr",
+    "/dev/fd/2": "stderr",
+}
+"""Names of what this process has open. Followed as links, they lead to the file that the shell redirected into."""
 
 
 class Aside(Struct, frozen=True):
@@ -124,9 +133,10 @@ class Targets(AbstractContextManager["Targets"]):
         What is not a regular file (a pipe, ``/dev/null``) is written directly. The suffix of the name says the
         compression.
         """
-        if name == STANDARD:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+        if name in STREAMS:
+            stream: BinaryIO = getattr(sys, STREAMS[name]).buffer
+            yield stream
+            stream.flush()
         elif special(name):
             with io.BufferedWriter(_Named(name, "wb", name), BUFFER) as direct, compressed(name, direct) as stream:
                 yield stream

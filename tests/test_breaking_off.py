@@ -216,3 +216,21 @@ def test_engines_are_imported_when_a_schema_is_needed(tmp_path, arguments, recor
     run(tmp_path, *arguments, status=status, code=code + START)
     engines = {"jsonschema", "jsonschema_rs", "referencing", "pyarrow", "xopen"}
     assert engines & set((tmp_path / "modules").read_text().split()) == rooms
+
+
+@pytest.mark.parametrize("option", ["--rejects", "--notices", "--report"])
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_stream_by_its_name_is_written_to_and_not_replaced(tmp_path, option, stream):
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"messages":[{"role":"user","content":"x"}],"seed":1}\nno json\n')
+    redirected = tmp_path / "redirected"
+    with redirected.open("w") as file:
+        file.write("before\n")
+        file.flush()
+        where = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: file}
+        command = [sys.executable, "-m", "converter", "to-responses", str(log), option, f"/dev/{stream}"]
+        out = ["-o", str(tmp_path / "out")] if stream == "stdout" else []
+        subprocess.run([*command, *out], check=False, **where)
+    text = redirected.read_text()
+    assert text.startswith("before\n")
+    assert len(text.splitlines()) > 1

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from converter import to_responses
 from converter.outcome import Account, Refused
 from converter.responses_stream import EVENTS
 from converter.streams import Frames, chunk_id, fold, frames, is_stream
@@ -888,3 +889,14 @@ def test_no_text_breaks_the_reader(record: bytes) -> None:
         result = fold(frames(record), account)
         assert (result is None) == bool(account.reasons)
         assert result is None or msgspec.json.decode(result) is not None
+
+
+def test_of_streams_that_are_mixed_line_by_line_no_empty_answer_is_made():
+    def chunk(name, finish=None, **delta):
+        return {"id": name, "object": "chat.completion.chunk", "choices": [{"delta": delta, "finish_reason": finish}]}
+
+    only_the_end = [chunk("b", "stop")]
+    with pytest.raises(Refused, match="only the end of an answer"):
+        to_responses(only_the_end)
+    assert to_responses([chunk("b", content=""), chunk("b", "stop")]).json
+    assert to_responses([chunk("b", role="assistant"), chunk("b", "stop")]).json
