@@ -21,6 +21,11 @@ TOOLS = [{"type": "function", "function": {"name": "f"}}]
 OPEN_TOOLS = [{"type": "function", "name": "f", "strict": False}]
 THOUGHT = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s"}]}
 
+CITED = {"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 1, "url": "u", "title": "t"}}
+FLAT = {"type": "url_citation", "start_index": 0, "end_index": 1, "url": "u", "title": "t"}
+CUSTOM = {"id": "c", "type": "custom", "custom": {"name": "s", "input": "i"}}
+CUSTOM_ITEM = {"type": "custom_tool_call", "call_id": "c", "name": "s", "input": "i"}
+
 
 def images(*urls):
     return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -113,7 +118,59 @@ ROWS = [
     ("filled", C, {}, {"input": "x", "text": {"format": {"type": "json_schema", "schema": {}}}}, ["/text/format"]),
     ("moved", C, KNOWN, [function_call(), {"type": "message", "role": "developer", "content": "d"}, output()], ["/2"]),
     ("moved", C, KNOWN, [function_call(), said("y", type="message"), output()], ["/1"]),
-    ("joined", R, KNOWN, [said("y"), asks(call()), tool()], ["/1"]),
+    (
+        "moved",
+        R,
+        KNOWN,
+        [asks(call()), said("y"), tool()],
+        ["/2"],
+        "on the way back, an output stands directly behind its call",
+    ),
+    (
+        "joined",
+        R,
+        KNOWN,
+        [said("y"), asks(call()), tool()],
+        ["/1"],
+        "the calls follow an assistant message and become one turn with it",
+    ),
+    (
+        "joined",
+        C,
+        KNOWN,
+        [function_call(), output(output=[])],
+        ["/1/output"],
+        "an empty list of parts becomes an empty text",
+    ),
+    (
+        "dropped",
+        R,
+        {},
+        [said([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], annotations=[CITED])],
+        ["/0/annotations"],
+        "no single text that they could index",
+    ),
+    ("dropped", C, {}, [USER_ITEM, THOUGHT], ["/1"], "reasoning (--reasoning keep carries it)"),
+    ("dropped", C, {"reasoning": "keep"}, [USER_ITEM, THOUGHT], [""], "reasoning that no message follows"),
+    (
+        "dropped",
+        C,
+        {"reasoning": "keep"},
+        {"input": [USER_ITEM, THOUGHT]},
+        ["/input"],
+        "reasoning that no message follows",
+    ),
+    ("dropped", C, KNOWN, [function_call(), output(status="incomplete")], ["/1/status"]),
+    ("echo", R, KNOWN, [asks(call()), tool(name="f")], ["/1/name"], "the name of the call that it answers"),
+    ("dropped", R, KNOWN, [asks(call()), tool(name="g")], ["/1/name"]),
+    (
+        "allowed",
+        R,
+        {"allow": {"unsupported_item"}},
+        [asks(CUSTOM), tool("c")],
+        ["/0/tool_calls/0", "/1"],
+    ),
+    ("odd", C, {}, [CUSTOM_ITEM], ["/0"], "OpenAI's own item; the way back needs --target openai"),
     ("joined", C, {}, response(ITEM, {**ITEM, "id": "msg_2"}), ["/output/1/content/0"]),
     (
         "repaired",
@@ -252,6 +309,10 @@ SILENT = {
         ),
     ),
     "n: 1": (R, {**NONE, "n": 1}),
+    "log probabilities of nothing": (
+        C,
+        [said([{"type": "output_text", "text": "y", "annotations": [FLAT], "logprobs": []}], type="message")],
+    ),
     "include_usage": (R, {**NONE, "stream": True, "stream_options": {"include_usage": True}}),
     "the name of the call that is answered": (R, [asks(call()), tool(name="f")]),
     "the index of a call": (R, [asks(call(index=0)), tool()]),

@@ -330,6 +330,12 @@ ROWS = [
     (
         R,
         KNOWN,
+        [USER, tool(name="f")],
+        "orphan_output at /1: no call in the record bears the id of this output (--repair drop-orphans leaves it out)",
+    ),
+    (
+        R,
+        KNOWN,
         [USER, {"role": "function", "name": "f", "content": "x"}],
         "orphan_output at /1: a function message whose name no earlier unanswered call bears",
     ),
@@ -432,6 +438,16 @@ ROWS = [
     ),
     (
         C,
+        {},
+        [
+            {"type": "custom_tool_call", "call_id": "c", "name": "s", "input": "i", "status": "in_progress"},
+            {"type": "custom_tool_call", "call_id": "d", "name": "s", "input": "i", "namespace": "n"},
+        ],
+        "status at /0/status: the call is not completed",
+        "unsupported_item at /1/namespace: a call with a namespace",
+    ),
+    (
+        C,
         KNOWN,
         response(function_call(), output()),
         "unsupported_item at /output/1: the output holds more than one answer (--at /output converts it as an "
@@ -483,6 +499,26 @@ ROWS = [
             }
         ],
         "unsupported_content at /0/content/0: a file without data, and Chat file parts hold no URL (--allow "
+        "unsupported_content leaves it out)",
+    ),
+    (
+        C,
+        {},
+        [
+            {
+                "type": "message",
+                "role": "user",
+                "content": [{**AUDIO, "input_audio": {"data": "QQ==", "format": "flac"}}],
+            }
+        ],
+        "unsupported_content at /0/content/0: audio without data in wav or mp3 (--allow unsupported_content leaves it "
+        "out)",
+    ),
+    (
+        R,
+        {},
+        [said([{"type": "text", "text": "x"}, AUDIO])],
+        "unsupported_content at /0/content/1: a part that a message of this role cannot hold (--allow "
         "unsupported_content leaves it out)",
     ),
     (
@@ -585,6 +621,7 @@ ROWS = [
         "limit at /tools/0/function/name: a tool name outside ^[a-zA-Z0-9_-]{1,64}$ (rename the tool and its "
         "calls before converting)",
     ),
+    (C, {}, {"input": ""}, "limit at /input: an empty conversation; Chat wants at least one message"),
     (C, {}, {"input": []}, "limit at /input: an empty conversation; Chat wants at least one message"),
     (
         R,
