@@ -26,6 +26,9 @@ FLAT = {"type": "url_citation", "start_index": 0, "end_index": 1, "url": "u", "t
 CUSTOM = {"id": "c", "type": "custom", "custom": {"name": "s", "input": "i"}}
 CUSTOM_ITEM = {"type": "custom_tool_call", "call_id": "c", "name": "s", "input": "i"}
 
+TOKEN = {"token": "y", "logprob": -1, "bytes": [121], "top_logprobs": []}
+TOLD = completion(said("y"))["choices"][0]
+
 
 def images(*urls):
     return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -263,6 +266,117 @@ ROWS = [
             },
         },
         ["/messages/0/tool_calls/0/function/name"],
+    ),
+    # answers
+    (
+        "dropped",
+        C,
+        {},
+        response(ITEM, incomplete_details={"reason": "max_output_tokens"}),
+        ["/incomplete_details/reason"],
+    ),
+    ("filled", C, {}, response(ITEM, model=""), ["/model"], "model: the response names none"),
+    (
+        "odd",
+        C,
+        {},
+        response(ITEM, status="incomplete", incomplete_details={"reason": "vendor"}),
+        ["/incomplete_details/reason"],
+        "an unknown reason, read as length",
+    ),
+    ("dropped", C, {}, response(ITEM, completed_at=2, billing={"payer": "p"}), ["/completed_at", "/billing"]),
+    (
+        "joined",
+        C,
+        {},
+        response({**ITEM, "content": [{"type": "refusal", "refusal": "no"}] * 2}),
+        ["/output/0/content/1"],
+        "several refusals of one answer",
+    ),
+    ("filled", R, {}, completion(said("y"), model=""), ["/model"], "model: the completion names none"),
+    (
+        "filled",
+        R,
+        {},
+        completion(said("y"), None),
+        ["/choices/0/finish_reason"],
+        "no finish_reason: read as completed",
+    ),
+    (
+        "odd",
+        R,
+        {},
+        completion(said("y"), "vendor"),
+        ["/choices/0/finish_reason"],
+        "an unknown finish_reason, read as completed",
+    ),
+    (
+        "odd",
+        R,
+        {},
+        completion(said("y"), "tool_calls"),
+        ["/choices/0/finish_reason"],
+        "finish_reason tool_calls without a call",
+    ),
+    (
+        "dropped",
+        R,
+        {},
+        {**completion(said("y")), "choices": [{**TOLD, "logprobs": {"content": [], "refusal": [TOKEN]}}]},
+        ["/choices/0/logprobs/refusal"],
+        "no text part of its own",
+    ),
+    (
+        "filled",
+        R,
+        {},
+        {**completion(said("y")), "choices": [{**TOLD, "logprobs": {"content": [{"token": "y", "logprob": -1}]}}]},
+        ["/choices/0/logprobs/content"],
+        "bytes and top_logprobs: required there, null or absent here",
+    ),
+    # settings
+    ("dropped", C, {}, {"input": "x", "reasoning": {"effort": "vast"}}, ["/reasoning/effort"]),
+    ("dropped", C, {}, {"input": "x", "text": {"verbosity": "vast"}}, ["/text/verbosity"]),
+    ("dropped", C, {}, {"input": "x", "text": {"format": {"type": "grammar"}}}, ["/text/format"]),
+    (
+        "odd",
+        C,
+        {},
+        {"input": "x", "text": {"format": {"type": "json_object"}}},
+        ["/text/format"],
+        "json_object is OpenAI's own; the way back needs --target openai",
+    ),
+    ("dropped", C, {}, {"input": "x", "include": "y", "top_logprobs": 21}, ["/include", "/top_logprobs"]),
+    (
+        "filled",
+        C,
+        {},
+        {"input": "x", "top_logprobs": 2},
+        ["/top_logprobs"],
+        "logprobs: Chat wants it beside top_logprobs",
+    ),
+    ("dropped", C, {}, {"input": "x", "background": True}, ["/background"]),
+    ("dropped", R, {}, {**NONE, "logprobs": 1, "top_logprobs": -1}, ["/logprobs", "/top_logprobs"]),
+    ("dropped", R, {}, {**NONE, "metadata": "x", "verbosity": "vast"}, ["/metadata", "/verbosity"]),
+    ("dropped", R, {}, {**NONE, "metadata": {f"k{at}": "v" for at in range(17)}}, ["/metadata"]),
+    ("dropped", R, {}, {**NONE, "tools": TOOLS, "function_call": "perhaps"}, ["/function_call"]),
+    ("dropped", R, {}, {**NONE, "tool_choice": "perhaps"}, ["/tool_choice"]),
+    ("dropped", R, {}, {**NONE, "stream_options": 1}, ["/stream_options"]),
+    ("dropped", R, {}, {**NONE, "stream_options": {"include_obfuscation": 1}}, ["/stream_options/include_obfuscation"]),
+    # reasoning
+    (
+        "dropped",
+        R,
+        {"reasoning": "keep"},
+        [said("y", reasoning_content="r", reasoning="other", reasoning_details=[{"type": "vendor", "index": 0}])],
+        ["/0/reasoning", "/0/reasoning_details/0/index"],
+    ),
+    (
+        "dropped",
+        R,
+        {"reasoning": "keep"},
+        [said("y", reasoning_details=[{"type": "vendor"}])],
+        ["/0/reasoning_details"],
     ),
 ]
 
