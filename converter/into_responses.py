@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw
 from converter import chat, ids, reasoning, responses
 from converter.options import Options
 from converter.outcome import Account
-from converter.reading import kind, says_nothing, text_of
+from converter.reading import says_nothing, text_of
 
 NULL: Final = Raw(b"null")
 
@@ -65,10 +65,7 @@ class Context:
     def drop(self, message: Any, names: tuple[str, ...], values: tuple[Any, ...], at: int) -> None:
         """Name the fields of a message that have no place in an item."""
         for name, value in zip(names, values, strict=True):
-            if value is UNSET:
-                continue
-            # A training weight of 0 says "not this one"; elsewhere a zero says nothing.
-            if not says_nothing(value) or (name == "weight" and kind(value) == "a number"):
+            if value is not UNSET and not says_nothing(value):
                 self.account.notice("dropped", self.path(at, f"/{name}"))
 
 
@@ -187,9 +184,7 @@ TOOL_PARTS: Final[PartTable] = {**USER_PARTS, chat.ImagePart: _shown}
 
 
 def _content(content: Any, table: PartTable, path: str, context: Context) -> Any:
-    """A string stays a string, parts stay parts."""
-    if type(content) is str:
-        return content
+    """A list of parts: parts stay parts."""
     converted = (table[type(part)](part, f"{path}/{n}", context) for n, part in enumerate(content))
     return [part for part in converted if part is not None]
 

@@ -125,6 +125,25 @@ ROWS = [
     (
         R,
         {},
+        [USER, said([{"type": "text", "text": "y"}, {"type": "redacted_thinking", "data": "x"}])],
+        "unknown_shape at /1/content/1: an Anthropic Messages part (redacted_thinking), expected Chat Completions or "
+        "Open Responses",
+    ),
+    (
+        R,
+        {},
+        {"messages": [USER, {"from": "human", "value": "x"}]},
+        "unknown_shape at /messages/1: a ShareGPT turn (from, value), expected a message with a role",
+    ),
+    (
+        R,
+        {},
+        {**completion(said("y")), "choices": [{"index": 0, "message": None, "finish_reason": "stop"}]},
+        "missing_field at /choices/0: no message, which is required here",
+    ),
+    (
+        R,
+        {},
         {"messages": [USER], "input": "x"},
         "mixed_envelopes at the top: both messages and input, expected one envelope",
     ),
@@ -228,6 +247,20 @@ ROWS = [
         {"messages": [USER, USER, USER, asks(call({"a": 1})), tool()]},
         "arguments_type at /messages/3/tool_calls/0/function/arguments: an object, not a JSON string (--repair "
         "stringify-arguments writes it as one)",
+    ),
+    (
+        R,
+        KNOWN,
+        [asks({**NO_ID, "id": "call_1", "function": {"name": "f"}}), tool()],
+        "missing_field at /0/tool_calls/0/function: no arguments, which are required here (--repair empty-arguments "
+        'writes "{}")',
+    ),
+    (
+        R,
+        KNOWN,
+        [asks(call(None)), tool()],
+        "arguments_type at /0/tool_calls/0/function/arguments: null, not a JSON string (--repair empty-arguments "
+        'writes "{}")',
     ),
     (C, KNOWN, [function_call([1]), output()], "arguments_type at /0/arguments: an array, not a JSON string"),
     (
