@@ -173,6 +173,14 @@ ROWS = [
         [asks(CUSTOM), tool("c")],
         ["/0/tool_calls/0", "/1"],
     ),
+    (
+        "repaired",
+        C,
+        {"repair": {"lift-media"}, **KNOWN},
+        [function_call(), output(output=[{"type": "input_image", "image_url": "data:,"}])],
+        ["/1/output/0"],
+        "lift-media: media put into a user message behind the outputs",
+    ),
     ("odd", C, {}, [CUSTOM_ITEM], ["/0"], "OpenAI's own item; the way back needs --target openai"),
     ("joined", C, {}, response(ITEM, {**ITEM, "id": "msg_2"}), ["/output/1/content/0"]),
     (
