@@ -83,6 +83,12 @@ def test_a_call_id_may_be_as_long_as_the_specification_says(length):
     assert said_of(to_responses, again) == [("reused_call_id", 2)]
 
 
+def test_a_call_id_of_chat_completions_may_be_longer():
+    name = "c" * 65
+    again = [function_call(id=name), output(name), function_call(id=name), output(name)]
+    assert said_of(to_chat, again) == [("reused_call_id", 2)]
+
+
 def test_arguments_of_one_character_are_let_through_again():
     entries = [asks(call("1"), call("1", id="call_2")), tool(), tool("call_2")]
     assert said_of(to_responses, entries) == [("odd", 0), ("odd", 0)]

@@ -181,6 +181,14 @@ ROWS = [
         ["/1/output/0"],
         "lift-media: media put into a user message behind the outputs",
     ),
+    (
+        "odd",
+        R,
+        {},
+        [{"role": "user", "content": [{"type": "document_url", "document_url": "https://example.test/a.pdf"}]}],
+        ["/0/content/0"],
+        "Mistral's document_url: the way back gives a file part, where it can",
+    ),
     ("odd", C, {}, [CUSTOM_ITEM], ["/0"], "OpenAI's own item; the way back needs --target openai"),
     ("joined", C, {}, response(ITEM, {**ITEM, "id": "msg_2"}), ["/output/1/content/0"]),
     (

@@ -555,6 +555,13 @@ ROWS = [
         "unsupported_content leaves it out)",
     ),
     (
+        R,
+        {},
+        [said([AUDIO], name="n"), USER, said([AUDIO], refusal="no")],
+        "unsupported_content at /0/content/0: …",
+        "unsupported_content at /2/content/0: …",
+    ),
+    (
         C,
         {},
         [{"type": "message", "role": "system", "content": [IMAGE]}],
