@@ -76,6 +76,23 @@ def test_an_output_ends_the_turn_of_items(order, expected):
     assert said_of(to_chat, items(order)) == expected
 
 
+TWO = [asks(call(id="a"), call(id="b")), tool("a")]
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (TWO, [("open_call", 0)]),
+        ([*TWO, said("y")], [("unanswered_call", 0)]),
+        ([*TWO, {"role": "system", "content": "x"}], [("open_call", 0)]),
+        ([*TWO, USER], [("unanswered_call", 0)]),
+        ([asks(call(id="a")), USER, said("y")], [("unanswered_call", 0)]),
+    ],
+)
+def test_what_ends_the_turn_of_messages(record, expected):
+    assert said_of(to_responses, record) == expected
+
+
 @pytest.mark.parametrize("length", [1, 64])
 def test_a_call_id_may_be_as_long_as_the_specification_says(length):
     name = "c" * length
