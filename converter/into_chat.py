@@ -126,9 +126,7 @@ OUTPUT_PARTS: Final[PartTable] = {
 
 
 def _content(content: Any, table: PartTable, path: str, context: Context) -> Any:
-    """A string stays a string, parts stay parts; no parts at all become an empty text, since Chat wants one."""
-    if type(content) is str:
-        return content
+    """Parts stay parts; no parts at all become an empty text, since Chat wants one."""
     converted = (table[type(part)](part, f"{path}/{n}", context) for n, part in enumerate(content))
     return [part for part in converted if part is not None] or ""
 

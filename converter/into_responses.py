@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw
 from converter import chat, ids, reasoning, responses
 from converter.options import Options
 from converter.outcome import Account
-from converter.reading import kind, says_nothing, text_of
+from converter.reading import says_nothing, text_of
 
 NULL: Final = Raw(b"null")
 
@@ -65,10 +65,7 @@ class Context:
     def drop(self, message: Any, names: tuple[str, ...], values: tuple[Any, ...], at: int) -> None:
         """Name the fields of a message that have no place in an item."""
         for name, value in zip(names, values, strict=True):
-            if value is UNSET:
-                continue
-            # A training weight of 0 says "not this one"; elsewhere a zero says nothing.
-            if not says_nothing(value) or (name == "weight" and kind(value) == "a number"):
+            if value is not UNSET and not says_nothing(value):
                 self.account.notice("dropped", self.path(at, f"/{name}"))
 
 
@@ -187,9 +184,7 @@ TOOL_PARTS: Final[PartTable] = {**USER_PARTS, chat.ImagePart: _shown}
 
 
 def _content(content: Any, table: PartTable, path: str, context: Context) -> Any:
-    """A string stays a string, parts stay parts."""
-    if type(content) is str:
-        return content
+    """A list of parts: parts stay parts."""
     converted = (table[type(part)](part, f"{path}/{n}", context) for n, part in enumerate(content))
     return [part for part in converted if part is not None]
 
@@ -286,10 +281,21 @@ def spoken_parts(content: Any, annotations: Any, at: int, context: Context) -> l
         parts = _content(content or [], ASSISTANT_PARTS, context.path(at, "/content"), context)
     texts = [part for part in parts if type(part) is responses.OutputText]
     if annotations and len(texts) == 1:
-        texts[0].annotations = [_citation(one) for one in annotations]
+        texts[0].annotations = [_citation(one) for one in _indexing(annotations, at, context)]
     elif annotations:
         context.account.notice("dropped", context.path(at, "/annotations"), "no single text that they could index")
     return parts
+
+
+def _indexing(annotations: list[chat.Annotation], at: int, context: Context) -> list[chat.Annotation]:
+    """Those whose indices can be: some servers write -1 where they know none."""
+    kept = []
+    for number, one in enumerate(annotations):
+        if min(one.url_citation.start_index, one.url_citation.end_index) >= 0:
+            kept.append(one)
+        else:
+            context.account.notice("dropped", context.path(at, f"/annotations/{number}"), "an index below zero")
+    return kept
 
 
 def _citation(annotation: chat.Annotation) -> responses.UrlCitation:

@@ -6,6 +6,7 @@ Two values of one envelope have the same normal form when they say the same. Wha
 - ids of envelopes and items, which are made anew (call ids do count), and ``status: completed``;
 - ``type`` where it can be only one thing, a stray ``index`` on stored tool calls;
 - the older names ``max_tokens``, ``functions`` and ``function_call``, ``image_url`` as a bare string;
+- whether a refusal stands beside the content or is its last part;
 - a bare ``input`` string, and ``instructions`` beside it;
 - ``tool_choice`` and ``parallel_tool_calls`` without tools, which have no effect;
 - usage asked for or not in a stream, since the other side always reports it;
@@ -73,11 +74,18 @@ def normal(value: Any, *, keep_reasoning: bool = False) -> Any:
         if not _says_nothing(key, item, value, keep_reasoning):
             name, item = _RENAMED[key](item) if key in _RENAMED else (key, item)
             members[name] = item
+    if "refusal" in members and members.get("type") != "refusal":
+        members["content"] = [*_parts(members.get("content")), {"type": "refusal", "refusal": members.pop("refusal")}]
     if members.get("content") == []:
         members["content"] = ""  # no parts are no text, and Chat has only the latter
     if members.get("role") == "assistant" and members.get("content") == "":
         del members["content"]
     return members
+
+
+def _parts(content: Any) -> list[Any]:
+    """The parts of a message, of which a refusal is one more."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) and content else list(content or [])
 
 
 def _conversation(value: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +105,7 @@ def _silent(item: Any, keep_reasoning: bool) -> bool:
     """An assistant message without a word, and reasoning that was not kept."""
     if not isinstance(item, dict):
         return False
-    if item.get("type") == "reasoning" and not keep_reasoning:
+    if item.get("type") in ("reasoning", "thinking") and not keep_reasoning:
         return True
     content = item.get("content")
     if isinstance(content, list):
@@ -107,7 +115,8 @@ def _silent(item: Any, keep_reasoning: bool) -> bool:
 
 
 def _says_nothing(key: str, item: Any, owner: dict[str, Any], keep_reasoning: bool) -> bool:
-    if item is None or (item in ("", [], {}) and key not in EMPTY_COUNTS and not _spoken(key, owner)):
+    counts = key in EMPTY_COUNTS and not (key == "text" and item == {})  # the settings of a request bear that name too
+    if item is None or (item in ("", [], {}) and not counts and not _spoken(key, owner)):
         return True
     if (item is False and key in FALSE_IS_DEFAULT) or (key in DEFAULTS and item == DEFAULTS[key]):
         return True

@@ -21,6 +21,14 @@ TOOLS = [{"type": "function", "function": {"name": "f"}}]
 OPEN_TOOLS = [{"type": "function", "name": "f", "strict": False}]
 THOUGHT = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s"}]}
 
+CITED = {"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 1, "url": "u", "title": "t"}}
+FLAT = {"type": "url_citation", "start_index": 0, "end_index": 1, "url": "u", "title": "t"}
+CUSTOM = {"id": "c", "type": "custom", "custom": {"name": "s", "input": "i"}}
+CUSTOM_ITEM = {"type": "custom_tool_call", "call_id": "c", "name": "s", "input": "i"}
+
+TOKEN = {"token": "y", "logprob": -1, "bytes": [121], "top_logprobs": []}
+TOLD = completion(said("y"))["choices"][0]
+
 
 def images(*urls):
     return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -113,7 +121,75 @@ ROWS = [
     ("filled", C, {}, {"input": "x", "text": {"format": {"type": "json_schema", "schema": {}}}}, ["/text/format"]),
     ("moved", C, KNOWN, [function_call(), {"type": "message", "role": "developer", "content": "d"}, output()], ["/2"]),
     ("moved", C, KNOWN, [function_call(), said("y", type="message"), output()], ["/1"]),
-    ("joined", R, KNOWN, [said("y"), asks(call()), tool()], ["/1"]),
+    (
+        "moved",
+        R,
+        KNOWN,
+        [asks(call()), said("y"), tool()],
+        ["/2"],
+        "on the way back, an output stands directly behind its call",
+    ),
+    (
+        "joined",
+        R,
+        KNOWN,
+        [said("y"), asks(call()), tool()],
+        ["/1"],
+        "the calls follow an assistant message and become one turn with it",
+    ),
+    (
+        "joined",
+        C,
+        KNOWN,
+        [function_call(), output(output=[])],
+        ["/1/output"],
+        "an empty list of parts becomes an empty text",
+    ),
+    (
+        "dropped",
+        R,
+        {},
+        [said([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], annotations=[CITED])],
+        ["/0/annotations"],
+        "no single text that they could index",
+    ),
+    ("dropped", C, {}, [USER_ITEM, THOUGHT], ["/1"], "reasoning (--reasoning keep carries it)"),
+    ("dropped", C, {"reasoning": "keep"}, [USER_ITEM, THOUGHT], [""], "reasoning that no message follows"),
+    (
+        "dropped",
+        C,
+        {"reasoning": "keep"},
+        {"input": [USER_ITEM, THOUGHT]},
+        ["/input"],
+        "reasoning that no message follows",
+    ),
+    ("dropped", C, KNOWN, [function_call(), output(status="incomplete")], ["/1/status"]),
+    ("echo", R, KNOWN, [asks(call()), tool(name="f")], ["/1/name"], "the name of the call that it answers"),
+    ("dropped", R, KNOWN, [asks(call()), tool(name="g")], ["/1/name"]),
+    (
+        "allowed",
+        R,
+        {"allow": {"unsupported_item"}},
+        [asks(CUSTOM), tool("c")],
+        ["/0/tool_calls/0", "/1"],
+    ),
+    (
+        "repaired",
+        C,
+        {"repair": {"lift-media"}, **KNOWN},
+        [function_call(), output(output=[{"type": "input_image", "image_url": "data:,"}])],
+        ["/1/output/0"],
+        "lift-media: media put into a user message behind the outputs",
+    ),
+    (
+        "odd",
+        R,
+        {},
+        [{"role": "user", "content": [{"type": "document_url", "document_url": "https://example.test/a.pdf"}]}],
+        ["/0/content/0"],
+        "Mistral's document_url: the way back gives a file part, where it can",
+    ),
+    ("odd", C, {}, [CUSTOM_ITEM], ["/0"], "OpenAI's own item; the way back needs --target openai"),
     ("joined", C, {}, response(ITEM, {**ITEM, "id": "msg_2"}), ["/output/1/content/0"]),
     (
         "repaired",
@@ -130,6 +206,21 @@ ROWS = [
         [asks(call()), tool()],
         ["/0/tool_calls/0/function/arguments"],
         "arguments_schema: 'false' of the schema is not met at the top (--tools gives another schema, --allow arguments_schema writes the call as it is)",
+    ),
+    (
+        "repaired",
+        R,
+        {"repair": {"empty-arguments"}, **KNOWN},
+        [asks({"id": "call_1", "type": "function", "function": {"name": "f"}}), tool()],
+        ["/0/tool_calls/0/function"],
+        'empty-arguments: no arguments became "{}"',
+    ),
+    (
+        "dropped",
+        R,
+        {},
+        [said("y", annotations=[CITED, {"type": "file_citation", "file_id": "file-1"}])],
+        ["/0/annotations/1"],
     ),
     ("open_call", R, KNOWN, [USER, asks(call(), call(id="call_2")), tool()], ["/1/tool_calls/1"], ""),
     ("open_call", C, KNOWN, [USER_ITEM, function_call()], ["/1"], ""),
@@ -207,6 +298,117 @@ ROWS = [
         },
         ["/messages/0/tool_calls/0/function/name"],
     ),
+    # answers
+    (
+        "dropped",
+        C,
+        {},
+        response(ITEM, incomplete_details={"reason": "max_output_tokens"}),
+        ["/incomplete_details/reason"],
+    ),
+    ("filled", C, {}, response(ITEM, model=""), ["/model"], "model: the response names none"),
+    (
+        "odd",
+        C,
+        {},
+        response(ITEM, status="incomplete", incomplete_details={"reason": "vendor"}),
+        ["/incomplete_details/reason"],
+        "an unknown reason, read as length",
+    ),
+    ("dropped", C, {}, response(ITEM, completed_at=2, billing={"payer": "p"}), ["/completed_at", "/billing"]),
+    (
+        "joined",
+        C,
+        {},
+        response({**ITEM, "content": [{"type": "refusal", "refusal": "no"}] * 2}),
+        ["/output/0/content/1"],
+        "several refusals of one answer",
+    ),
+    ("filled", R, {}, completion(said("y"), model=""), ["/model"], "model: the completion names none"),
+    (
+        "filled",
+        R,
+        {},
+        completion(said("y"), None),
+        ["/choices/0/finish_reason"],
+        "no finish_reason: read as completed",
+    ),
+    (
+        "odd",
+        R,
+        {},
+        completion(said("y"), "vendor"),
+        ["/choices/0/finish_reason"],
+        "an unknown finish_reason, read as completed",
+    ),
+    (
+        "odd",
+        R,
+        {},
+        completion(said("y"), "tool_calls"),
+        ["/choices/0/finish_reason"],
+        "finish_reason tool_calls without a call",
+    ),
+    (
+        "dropped",
+        R,
+        {},
+        {**completion(said("y")), "choices": [{**TOLD, "logprobs": {"content": [], "refusal": [TOKEN]}}]},
+        ["/choices/0/logprobs/refusal"],
+        "no text part of its own",
+    ),
+    (
+        "filled",
+        R,
+        {},
+        {**completion(said("y")), "choices": [{**TOLD, "logprobs": {"content": [{"token": "y", "logprob": -1}]}}]},
+        ["/choices/0/logprobs/content"],
+        "bytes and top_logprobs: required there, null or absent here",
+    ),
+    # settings
+    ("dropped", C, {}, {"input": "x", "reasoning": {"effort": "vast"}}, ["/reasoning/effort"]),
+    ("dropped", C, {}, {"input": "x", "text": {"verbosity": "vast"}}, ["/text/verbosity"]),
+    ("dropped", C, {}, {"input": "x", "text": {"format": {"type": "grammar"}}}, ["/text/format"]),
+    (
+        "odd",
+        C,
+        {},
+        {"input": "x", "text": {"format": {"type": "json_object"}}},
+        ["/text/format"],
+        "json_object is OpenAI's own; the way back needs --target openai",
+    ),
+    ("dropped", C, {}, {"input": "x", "include": "y", "top_logprobs": 21}, ["/include", "/top_logprobs"]),
+    (
+        "filled",
+        C,
+        {},
+        {"input": "x", "top_logprobs": 2},
+        ["/top_logprobs"],
+        "logprobs: Chat wants it beside top_logprobs",
+    ),
+    ("dropped", C, {}, {"input": "x", "background": True}, ["/background"]),
+    ("dropped", R, {}, {**NONE, "logprobs": 1, "top_logprobs": -1}, ["/logprobs", "/top_logprobs"]),
+    ("dropped", R, {}, {**NONE, "metadata": "x", "verbosity": "vast"}, ["/metadata", "/verbosity"]),
+    ("dropped", R, {}, {**NONE, "metadata": {f"k{at}": "v" for at in range(17)}}, ["/metadata"]),
+    ("dropped", R, {}, {**NONE, "tools": TOOLS, "function_call": "perhaps"}, ["/function_call"]),
+    ("dropped", R, {}, {**NONE, "tool_choice": "perhaps"}, ["/tool_choice"]),
+    ("dropped", R, {}, {**NONE, "stream_options": 1}, ["/stream_options"]),
+    ("dropped", R, {}, {**NONE, "stream_options": {"include_obfuscation": 1}}, ["/stream_options/include_obfuscation"]),
+    # reasoning
+    (
+        "dropped",
+        R,
+        {"reasoning": "keep"},
+        [said("y", reasoning_content="r", reasoning="other", reasoning_details=[{"type": "vendor", "index": 0}])],
+        ["/0/reasoning", "/0/reasoning_details/0/index"],
+    ),
+    (
+        "dropped",
+        R,
+        {"reasoning": "keep"},
+        [said("y", reasoning_details=[{"type": "vendor"}])],
+        ["/0/reasoning_details"],
+    ),
 ]
 
 
@@ -252,6 +454,10 @@ SILENT = {
         ),
     ),
     "n: 1": (R, {**NONE, "n": 1}),
+    "log probabilities of nothing": (
+        C,
+        [said([{"type": "output_text", "text": "y", "annotations": [FLAT], "logprobs": []}], type="message")],
+    ),
     "include_usage": (R, {**NONE, "stream": True, "stream_options": {"include_usage": True}}),
     "the name of the call that is answered": (R, [asks(call()), tool(name="f")]),
     "the index of a call": (R, [asks(call(index=0)), tool()]),
@@ -394,3 +600,15 @@ def test_pointers_stand_in_the_order_of_the_record():
     record = {"input": "x", "reasoning": {"effort": "low", **dict.fromkeys(names, "z")}}
     [notice] = to_chat(record).notices
     assert notice.paths == [f"/reasoning/{name}" for name in names]
+
+
+def test_a_citation_with_an_index_below_zero_has_no_place():
+    cites = [
+        {"type": "url_citation", "url_citation": {"start_index": n, "end_index": 5, "url": "u", "title": "t"}}
+        for n in (-1, 0)
+    ]
+    for wrap in (lambda m: [m], lambda m: {"choices": [{"message": m, "finish_reason": "stop"}]}):
+        result = to_responses(wrap({"role": "assistant", "content": "x", "annotations": cites}))
+        assert b'"start_index":0' in result.json
+        assert b"-1" not in result.json
+        assert any(path.endswith("/annotations/0") for one in result.notices for path in one.paths)

@@ -125,6 +125,25 @@ ROWS = [
     (
         R,
         {},
+        [USER, said([{"type": "text", "text": "y"}, {"type": "redacted_thinking", "data": "x"}])],
+        "unknown_shape at /1/content/1: an Anthropic Messages part (redacted_thinking), expected Chat Completions or "
+        "Open Responses",
+    ),
+    (
+        R,
+        {},
+        {"messages": [USER, {"from": "human", "value": "x"}]},
+        "unknown_shape at /messages/1: a ShareGPT turn (from, value), expected a message with a role",
+    ),
+    (
+        R,
+        {},
+        {**completion(said("y")), "choices": [{"index": 0, "message": None, "finish_reason": "stop"}]},
+        "missing_field at /choices/0: no message, which is required here",
+    ),
+    (
+        R,
+        {},
         {"messages": [USER], "input": "x"},
         "mixed_envelopes at the top: both messages and input, expected one envelope",
     ),
@@ -229,6 +248,20 @@ ROWS = [
         "arguments_type at /messages/3/tool_calls/0/function/arguments: an object, not a JSON string (--repair "
         "stringify-arguments writes it as one)",
     ),
+    (
+        R,
+        KNOWN,
+        [asks({**NO_ID, "id": "call_1", "function": {"name": "f"}}), tool()],
+        "missing_field at /0/tool_calls/0/function: no arguments, which are required here (--repair empty-arguments "
+        'writes "{}")',
+    ),
+    (
+        R,
+        KNOWN,
+        [asks(call(None)), tool()],
+        "arguments_type at /0/tool_calls/0/function/arguments: null, not a JSON string (--repair empty-arguments "
+        'writes "{}")',
+    ),
     (C, KNOWN, [function_call([1]), output()], "arguments_type at /0/arguments: an array, not a JSON string"),
     (
         R,
@@ -326,6 +359,12 @@ ROWS = [
         [USER, {"role": "tool", "content": "x"}],
         "orphan_output at /1: no tool_call_id, so the call that it answers is not known (--repair fill-call-ids "
         "pairs by order)",
+    ),
+    (
+        R,
+        KNOWN,
+        [USER, tool(name="f")],
+        "orphan_output at /1: no call in the record bears the id of this output (--repair drop-orphans leaves it out)",
     ),
     (
         R,
@@ -432,6 +471,16 @@ ROWS = [
     ),
     (
         C,
+        {},
+        [
+            {"type": "custom_tool_call", "call_id": "c", "name": "s", "input": "i", "status": "in_progress"},
+            {"type": "custom_tool_call", "call_id": "d", "name": "s", "input": "i", "namespace": "n"},
+        ],
+        "status at /0/status: the call is not completed",
+        "unsupported_item at /1/namespace: a call with a namespace",
+    ),
+    (
+        C,
         KNOWN,
         response(function_call(), output()),
         "unsupported_item at /output/1: the output holds more than one answer (--at /output converts it as an "
@@ -484,6 +533,33 @@ ROWS = [
         ],
         "unsupported_content at /0/content/0: a file without data, and Chat file parts hold no URL (--allow "
         "unsupported_content leaves it out)",
+    ),
+    (
+        C,
+        {},
+        [
+            {
+                "type": "message",
+                "role": "user",
+                "content": [{**AUDIO, "input_audio": {"data": "QQ==", "format": "flac"}}],
+            }
+        ],
+        "unsupported_content at /0/content/0: audio without data in wav or mp3 (--allow unsupported_content leaves it "
+        "out)",
+    ),
+    (
+        R,
+        {},
+        [said([{"type": "text", "text": "x"}, AUDIO])],
+        "unsupported_content at /0/content/1: a part that a message of this role cannot hold (--allow "
+        "unsupported_content leaves it out)",
+    ),
+    (
+        R,
+        {},
+        [said([AUDIO], name="n"), USER, said([AUDIO], refusal="no")],
+        "unsupported_content at /0/content/0: …",
+        "unsupported_content at /2/content/0: …",
     ),
     (
         C,
@@ -585,6 +661,7 @@ ROWS = [
         "limit at /tools/0/function/name: a tool name outside ^[a-zA-Z0-9_-]{1,64}$ (rename the tool and its "
         "calls before converting)",
     ),
+    (C, {}, {"input": ""}, "limit at /input: an empty conversation; Chat wants at least one message"),
     (C, {}, {"input": []}, "limit at /input: an empty conversation; Chat wants at least one message"),
     (
         R,

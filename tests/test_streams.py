@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from converter import to_responses
+from converter import Options, to_chat, to_responses
 from converter.outcome import Account, Refused
 from converter.responses_stream import EVENTS
 from converter.streams import Frames, chunk_id, fold, frames, is_stream
@@ -900,3 +900,63 @@ def test_of_streams_that_are_mixed_line_by_line_no_empty_answer_is_made():
         to_responses(only_the_end)
     assert to_responses([chunk("b", content=""), chunk("b", "stop")]).json
     assert to_responses([chunk("b", role="assistant"), chunk("b", "stop")]).json
+
+
+# ---------------------------------------------------------------- streams that are of the target's format already
+
+
+def chunk_of(delta, finish=None, **more):
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return {**head, "choices": [{**choice, **more}]}
+
+
+def test_chunks_that_stay_chat_become_a_whole_completion():
+    token = {"token": "y", "logprob": -1, "bytes": [121], "top_logprobs": []}
+    first = {**chunk_of({"role": "assistant", "content": "y"}, logprobs={"content": [token]}), "service_tier": "vendor"}
+    calls = [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]
+    result = to_chat([first, chunk_of({"tool_calls": calls}, "tool_calls")], Options(tools={"f": True}))
+    [choice] = result.body["choices"]
+    assert choice["message"] == {
+        "role": "assistant",
+        "content": "y",
+        "refusal": None,
+        "tool_calls": [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "{}"}}],
+    }
+    assert choice["logprobs"] == {"content": [token], "refusal": None}
+    assert [(one.code, one.paths) for one in result.notices] == [("dropped", ["/service_tier"])]
+
+
+@pytest.mark.parametrize(
+    ("asked", "echoed", "dropped"),
+    [
+        ({"effort": "low"}, {"effort": "low", "summary": None}, []),
+        ({"effort": "vast"}, {"effort": None, "summary": None}, ["/reasoning/effort"]),
+        ({}, None, []),
+    ],
+)
+def test_events_that_stay_responses_become_a_whole_response(asked, echoed, dropped):
+    head = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m"}
+    done = {
+        **head,
+        "status": "completed",
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": "y"}]}, {"type": "reasoning"}],
+        "reasoning": asked,
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "object"}}},
+        "tools": [{"type": "function", "name": "f"}, {"type": "web_search"}],
+    }
+    result = to_responses(
+        [
+            {"type": "response.created", "sequence_number": 0, "response": {**head, "status": "in_progress"}},
+            {"type": "response.completed", "sequence_number": 1, "response": done},
+        ]
+    )
+    message, thought = result.body["output"]
+    assert (message["role"], message["status"], thought["summary"]) == ("assistant", "completed", [])
+    assert result.body["reasoning"] == echoed
+    assert result.body["text"]["format"]["schema"] is None
+    assert result.body["tools"] == [
+        {"type": "function", "name": "f", "description": None, "parameters": None, "strict": None}
+    ]
+    told = {one.code: one.paths for one in result.notices}
+    assert told == {"echo": ["/text/format/schema", "/tools/1"], **({"dropped": dropped} if dropped else {})}

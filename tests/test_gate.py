@@ -1,0 +1,239 @@
+"""The gate by itself: what its pairing says of each order of calls and outputs, and what its verdicts leave alone.
+
+An order is a word of letters: `a` a call with the id a, `A` its output, `u` a user's and `s` an assistant's message.
+"""
+
+import pytest
+from strategies import USER, USER_ITEM, asks, call, function_call, output, said, tool
+
+from converter import Options, Refused, Verdict, replay_gate, to_chat, to_responses
+
+KNOWN = {"tools": {"f": True}}
+GOOD = {"type": "function_call", "status": "completed", "arguments": "{}"}
+
+
+def items(order):
+    entries = {"u": USER_ITEM, "s": said("y", type="message")}
+    return [
+        entries.get(letter) or (function_call(id=letter) if letter.islower() else output(letter.lower()))
+        for letter in order
+    ]
+
+
+def messages(order):
+    entries = {"u": USER, "s": said("y")}
+    return [
+        entries.get(letter) or (asks(call(id=letter)) if letter.islower() else tool(letter.lower())) for letter in order
+    ]
+
+
+def said_of(convert, record, **options):
+    """The reasons, or the notices, as (code, position)."""
+    try:
+        notices = convert(record, Options(**KNOWN, **options)).notices
+    except Refused as refused:
+        return sorted((reason.code, int(reason.path.split("/")[1])) for reason in refused.reasons)
+    return sorted((one.code, int(path.split("/")[1])) for one in notices for path in one.paths)
+
+
+ORDERS = [
+    ("aAbB", []),
+    ("aAaA", [("reused_call_id", 2)]),
+    ("aAaAaA", [("reused_call_id", 2), ("reused_call_id", 4)]),
+    ("aaAA", [("ambiguous_call_id", 1)]),
+    ("aaaAAA", [("ambiguous_call_id", 1), ("ambiguous_call_id", 2)]),
+    ("aaaAAAA", [("ambiguous_call_id", 1), ("ambiguous_call_id", 2), ("duplicate_output", 6)]),
+    ("aaAAB", [("ambiguous_call_id", 1), ("orphan_output", 4)]),
+    ("aAA", [("duplicate_output", 2)]),
+    ("Aa", [("early_output", 0)]),
+    ("AAa", [("early_output", 0), ("early_output", 1)]),
+    ("AaA", [("duplicate_output", 2), ("early_output", 0)]),
+    ("AbB", [("orphan_output", 0)]),
+    ("AbBa", [("early_output", 0)]),
+    ("au", [("unanswered_call", 0)]),
+]
+
+
+@pytest.mark.parametrize(("order", "expected"), ORDERS)
+def test_what_is_said_of_an_order(order, expected):
+    refuses = {code for code, _ in expected} - {"open_call", "reused_call_id"}
+    expected = [one for one in expected if not refuses or one[0] in refuses]
+    assert said_of(to_responses, messages(order)) == expected
+    assert said_of(to_chat, items(order)) == expected
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("abA", [("open_call", 1)]),
+        ("abAs", [("unanswered_call", 1)]),
+        ("abAc", [("unanswered_call", 1)]),
+        ("abAcC", [("unanswered_call", 1)]),
+        ("abu", [("unanswered_call", 0), ("unanswered_call", 1)]),
+    ],
+)
+def test_an_output_ends_the_turn_of_items(order, expected):
+    assert said_of(to_chat, items(order)) == expected
+
+
+TWO = [asks(call(id="a"), call(id="b")), tool("a")]
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (TWO, [("open_call", 0)]),
+        ([*TWO, said("y")], [("unanswered_call", 0)]),
+        ([*TWO, {"role": "system", "content": "x"}], [("open_call", 0)]),
+        ([*TWO, USER], [("unanswered_call", 0)]),
+        ([asks(call(id="a")), USER, said("y")], [("unanswered_call", 0)]),
+    ],
+)
+def test_what_ends_the_turn_of_messages(record, expected):
+    assert said_of(to_responses, record) == expected
+
+
+@pytest.mark.parametrize("length", [1, 64])
+def test_a_call_id_may_be_as_long_as_the_specification_says(length):
+    name = "c" * length
+    again = [asks(call(id=name)), tool(name), asks(call(id=name)), tool(name)]
+    assert said_of(to_responses, again) == [("reused_call_id", 2)]
+
+
+def test_a_call_id_of_chat_completions_may_be_longer():
+    name = "c" * 65
+    again = [function_call(id=name), output(name), function_call(id=name), output(name)]
+    assert said_of(to_chat, again) == [("reused_call_id", 2)]
+
+
+def test_arguments_of_one_character_are_let_through_again():
+    entries = [asks(call("1"), call("1", id="call_2")), tool(), tool("call_2")]
+    assert said_of(to_responses, entries) == [("odd", 0), ("odd", 0)]
+    numbers = [function_call("1"), output(), function_call("1", id="call_2"), output("call_2")]
+    assert said_of(to_chat, numbers) == [("odd", 0), ("odd", 2)]
+
+
+def test_arguments_that_are_no_json_are_not_odd_as_well():
+    allowed = said_of(to_responses, [asks(call("nope")), tool()], allow={"arguments_parse"})
+    assert allowed == [("allowed", 0)]
+
+
+def test_a_legacy_call_is_judged_and_answered_once():
+    legacy = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    broken = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{"}}
+    answer = {"role": "function", "name": "f", "content": "ok"}
+    openai = {"target": "openai"}
+    assert to_chat([legacy, answer], Options(**KNOWN)).body == [legacy, answer]
+    assert said_of(to_chat, [USER, broken, answer]) == [("arguments_parse", 1)]
+    assert said_of(to_chat, [legacy, answer, answer]) == [("duplicate_output", 2)]
+    assert said_of(to_responses, [legacy, answer, answer], **openai) == [("orphan_output", 2)]
+
+
+def test_a_tool_that_allowed_tools_names_is_no_oddity():
+    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("f", "g")]
+    only = [{"type": "function", "function": {"name": "f"}}]
+    record = {
+        "messages": [asks(call(), call(name="g", id="call_2")), tool(), tool("call_2")],
+        "tools": tools,
+        "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": only}},
+    }
+    [notice] = [one for one in to_responses(record).notices if one.code == "odd"]
+    assert notice.paths == ["/messages/0/tool_calls/1/function/name"]
+    assert notice.detail == "a call to a tool that allowed_tools leaves out"
+
+
+def test_an_output_whose_call_is_in_a_history_elsewhere_is_no_orphan():
+    record = {"previous_response_id": "resp_1", "input": [output("a"), USER_ITEM]}
+    assert to_responses(record).body == record
+    with pytest.raises(Refused) as refused:
+        to_chat(record)
+    assert [reason.code for reason in refused.value.reasons] == ["incomplete_history"]
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def test_verdicts_without_a_schema():
+    assert replay_gate(GOOD, None) is Verdict.OK
+    assert replay_gate({**GOOD, "arguments": "{"}, None) is Verdict.ARGUMENTS_PARSE
+    assert replay_gate({**GOOD, "arguments": {}}, None) is Verdict.ARGUMENTS_TYPE
+
+
+def test_a_namespace_matters_for_calls_alone():
+    assert replay_gate({"type": "message", "namespace": "n"}, None) is Verdict.NOT_FUNCTION_CALL
+
+
+def test_a_schema_that_cannot_be_used_is_an_error():
+    with pytest.raises(ValueError, match=r"^the schema cannot be used: the schema "):
+        replay_gate(GOOD, {"type": "nonsense"})
+
+
+# ---------------------------------------------------------------- lone surrogates
+
+LONE = "\\ud83d"
+
+
+def reasons_of(convert, text):
+    with pytest.raises(Refused) as refused:
+        convert(text, Options(**KNOWN))
+    return [str(reason) for reason in refused.value.reasons]
+
+
+ASKED = (
+    '[{"role":"assistant","content":null,"tool_calls":[{"id":"%s","type":"function",'
+    '"function":{"name":"%s","arguments":"%s"}}]},{"role":"tool","tool_call_id":"%s","content":"%s"}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            ("c", LONE, "{}", "c", ""),
+            "limit at /0/tool_calls/0/function/name: a tool name outside ^[a-zA-Z0-9_-]{1,64}$ "
+            "(rename the tool and its calls before converting)",
+        ),
+        (
+            ("c", "f", '{\\"a\\":\\"' + LONE + '\\"}', "c", ""),
+            "arguments_parse at /0/tool_calls/0/function/arguments: a lone surrogate, which no JSON text holds but as "
+            "an escape (--allow arguments_parse writes it as it is)",
+        ),
+        ((LONE, "f", "{}", LONE, ""), "limit at /0/tool_calls/0/id: a lone surrogate in a call id"),
+        (
+            ("c", "f", "{", "c", LONE),
+            "arguments_parse at /0/tool_calls/0/function/arguments: not JSON at character 2 "
+            "(a cut call? --allow arguments_parse writes it as it is)",
+        ),
+    ],
+    ids=["a name", "arguments", "a call id", "an output, and broken arguments"],
+)
+def test_a_lone_surrogate_in_a_call(values, sentence):
+    assert reasons_of(to_responses, ASKED % values)[:1] == [sentence]
+    assert sum("surrogate" in one or "a tool name" in one for one in reasons_of(to_responses, ASKED % values)) < 2
+
+
+# ---------------------------------------------------------------- texts as long as the specification lets them be
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize(
+    ("part", "limit"),
+    [
+        ({"type": "text", "text": ""}, 10_485_760),
+        ({"type": "image_url", "image_url": {"url": ""}}, 20_971_520),
+        ({"type": "file", "file": {"file_data": ""}}, 33_554_432),
+    ],
+    ids=["text", "image", "file"],
+)
+def test_the_longest_part(part, limit, more):
+    long = "x" * (limit + more)
+    kind = part["type"]
+    given = {**part, "text": long} if kind == "text" else {**part, kind: dict.fromkeys(part[kind], long)}
+    record = [USER, {"role": "user", "content": [given]}]
+    assert said_of(to_responses, record) == [("limit", 1)] * more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_longest_output(more):
+    record = [asks(call()), tool(content="x" * (10_485_760 + more))]
+    assert said_of(to_responses, record) == [("limit", 1)] * more
