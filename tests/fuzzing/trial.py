@@ -139,7 +139,7 @@ class Trial:
                 outcome = session.outcome(number, record)
                 outcomes[type(outcome)] += 1
                 if isinstance(outcome, Rejected):
-                    yield from self.faults(judge.refusal(outcome.reasons), verb, "default", data)
+                    yield from self.faults(judge.refusal(outcome.reasons), verb, "default", record)
             if outcomes[Converted] + outcomes[Rejected] != len(seen):
                 yield Fault("a record neither written nor refused", verb, "default", True, (data,))
             if lost(data, seen):
