@@ -34,7 +34,7 @@ class Outline(NamedTuple):
             return list[message]
         fields: list[Any] = [("history", list[message]), ("tools", Raw | UnsetType, UNSET)]
         fields += [(name, Raw, NOTHING) for name in settings]
-        rename, names = {"history": self.history}, {"__doc__": f"{' '.join(settings)}\0"}
+        rename, names = {"history": self.history}, {"names": f"{' '.join(settings)}\0".encode()}
         return defstruct(
             "Outline", fields, rename=rename, namespace=names, forbid_unknown_fields=not others, gc=False, kw_only=True
         )
@@ -55,8 +55,7 @@ _SETTINGS: Final = 2
 
 def key(body: Any) -> bytes:
     """All settings of a request as they stand: the same bytes mean the same settings, in whatever outline they are."""
-    names: str = body.__class__.__doc__
-    return names.encode() + b"\0".join(astuple(body)[_SETTINGS:])
+    return body.__class__.names + b"\0".join(astuple(body)[_SETTINGS:])  # type: ignore[no-any-return]
 
 
 def settings(body: Any) -> dict[str, Raw]:
