@@ -6,13 +6,14 @@ neighbours, the answer says on what, or is `NEVER`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from msgspec import UNSET, Raw, Struct, ValidationError
+from msgspec import UNSET, Struct, ValidationError
 from msgspec.json import Decoder
 
 from converter import chat, into_chat, into_responses, responses, turns
+from converter.conversion import split
 from converter.entry import enter
 from converter.gate import CALL_ID_LIMIT
 from converter.kinds import KINDS, Envelope, recognise
@@ -20,7 +21,7 @@ from converter.options import Options
 from converter.outcome import Account
 from converter.reading import encode, text_of
 from converter.settings import TOOL_NAME
-from converter.text import utf8
+from converter.text import one_line, utf8
 
 SAYS, ASKS, ANSWERS = 0, 1, 2
 
@@ -29,18 +30,19 @@ Told = tuple[tuple[str, str, str], ...]
 
 
 class Call(Struct, gc=False):
-    """A call, where its arguments stand below its message or item, and in Chat what is written for it.
+    """A call, where its arguments and its id stand below its message or item, and in Chat the JSON text written for it.
 
-    ``own`` is what no other call of a record may have: the id of the item, or in Chat the call id.
-    ``satisfies`` is the schema that its arguments were last found to satisfy.
+    ``own`` is the id of its item, which no other item of a record may have. ``satisfies`` is the schema that its
+    arguments were last found to satisfy.
     """
 
     call_id: str
-    own: str
     name: str
     arguments: str
     place: str
-    written: Any = None
+    id_place: str
+    own: str = ""
+    written: bytes = b""
     satisfies: Any = None
 
 
@@ -52,7 +54,7 @@ class Known(Struct, gc=False, kw_only=True):
     """
 
     part: int = SAYS
-    written: Raw | None = None
+    written: bytes = b""
     calls: tuple[Call, ...] = ()
     answers: str = ""
     bears: str | None = None
@@ -61,8 +63,8 @@ class Known(Struct, gc=False, kw_only=True):
     """It ends with an assistant's message, with which calls behind it become one turn."""
     wordless: bool = False
     """It begins with a call: behind an assistant's message it becomes one turn with it."""
-    turn: Any = None
-    """The assistant's message of Chat, for the calls that may follow it."""
+    turn: tuple[bytes, bytes] | None = None
+    """The assistant's message of Chat, before and behind the calls that may follow it."""
     told: tuple[Told, Told] | None = None
     """What was said while it was read, and while it was mapped."""
 
@@ -79,6 +81,7 @@ class Apart:
         self.target = target
         self.options = options
         self.decode = _DECODE[target]
+        self.asked: Collection[str] = ()
         self.renew()
 
     def renew(self) -> None:
@@ -87,8 +90,8 @@ class Apart:
         self.context = _CONTEXT[self.target](self.account, self.options, "", set())
         self.turn = OneTurn(self.context)
 
-    def known(self, text: bytes) -> Known:
-        """What the message of this text becomes.
+    def known(self, text: bytes, asked: Collection[str] = ()) -> Known:
+        """What the message of this text becomes, where these are the ids of the record's items before it.
 
         Raises `msgspec.DecodeError` and `Refused` where a part of it is no JSON text, or it is of another format.
         """
@@ -96,6 +99,7 @@ class Apart:
             utf8(text)
         if self.account.found or self.account.reasons or self.account.layers:
             self.renew()
+        self.asked = asked
         try:
             message = self.decode(text)
         except ValidationError:
@@ -152,13 +156,13 @@ def _says(message: Any, apart: Apart) -> Known:
     return Known(written=_joined(items))
 
 
-def _joined(items: list[Any]) -> Raw:
-    return Raw(encode(items)[1:-1])
+def _joined(items: list[Any]) -> bytes:
+    return one_line(encode(items))[1:-1]
 
 
 def _asks(message: chat.AssistantMessage, apart: Apart) -> Known:
     items: list[Any] = []
-    apart.context.item_ids.clear()
+    apart.context.item_ids = set(apart.asked)
     into_responses.assistant(message, 0, items, apart.context)
     if not items or message.function_call:
         return NEVER
@@ -167,14 +171,17 @@ def _asks(message: chat.AssistantMessage, apart: Apart) -> Known:
         called = [item for item in items if item.__class__ is responses.OutputFunctionCall]
         if len(called) < len(message.tool_calls) or not all(map(_in_order, called)):
             return NEVER
+        if not apart.asked and any(one.id != into_responses.item_id(one.call_id) for one in called):
+            return NEVER  # two of its calls would bear one id: which one they get instead, the record tells
         known.part = ASKS
         known.wordless = items[0] is called[0]
-        places = [f"/tool_calls/{number}/function/arguments" for number in range(len(called))]
-        calls = [
-            Call(one.call_id, one.id, one.name, one.arguments, place) for one, place in zip(called, places, strict=True)
-        ]
-        known.calls = tuple(calls)
+        known.calls = tuple(_call(one, f"/tool_calls/{number}") for number, one in enumerate(called))
     return known
+
+
+def _call(item: responses.OutputFunctionCall, place: str) -> Call:
+    arguments, call_id = (into_responses.field_of(place, field) for field in ("arguments", "call_id"))
+    return Call(item.call_id, item.name, item.arguments, arguments, call_id, item.id)
 
 
 def _in_order(call: Any) -> bool:
@@ -236,10 +243,17 @@ def _made(item: Any, apart: Apart) -> Any:
 
 def _says_item(item: responses.Message, apart: Apart) -> Known:
     message = _made(item, apart)
-    written = Raw(encode(message))
+    written = one_line(encode(message))
     if message.__class__ is not chat.AssistantMessage:
         return Known(written=written)
-    return Known(written=written, turn=message) if message.content or message.refusal else NEVER
+    return Known(written=written, turn=before_calls(message)) if message.content or message.refusal else NEVER
+
+
+def before_calls(message: chat.AssistantMessage) -> tuple[bytes, bytes]:
+    """The JSON text of an assistant's message with calls, before and behind them."""
+    if message.content is UNSET:
+        message.content = None
+    return split(message, "tool_calls")
 
 
 def _asks_item(item: responses.FunctionCall, apart: Apart) -> Known:
@@ -247,7 +261,8 @@ def _asks_item(item: responses.FunctionCall, apart: Apart) -> Known:
     if made is None or apart.turn.unfinished or not _in_order(item):
         apart.turn.unfinished.clear()
         return NEVER
-    call = Call(item.call_id, item.call_id, item.name, item.arguments, "/arguments", Raw(encode(made)))
+    written = one_line(encode(made))
+    call = Call(item.call_id, item.name, item.arguments, "/arguments", "/call_id", written=written)
     return Known(part=ASKS, calls=(call,))
 
 
@@ -255,7 +270,7 @@ def _answers_item(item: responses.FunctionCallOutput, apart: Apart) -> Known:
     message = _made(item, apart)
     if message is None:
         return NEVER
-    return Known(part=ANSWERS, written=Raw(encode(message)), answers=item.call_id)
+    return Known(part=ANSWERS, written=one_line(encode(message)), answers=item.call_id)
 
 
 def _thinks_item(item: responses.Reasoning, apart: Apart) -> Known:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Raw, Struct
 
 from converter import chat, gate, outline, responses, settings, settings_into_chat, settings_into_responses, tools
 from converter.entry import Entered
 from converter.kinds import Envelope
 from converter.options import Options, Verb
-from converter.outcome import Account
-from converter.reading import kind, text_of
-from converter.text import utf8
+from converter.outcome import Account, Notice
+from converter.reading import encode, kind, text_of
+from converter.text import one_line, utf8
 from converter.tools import Schemas, Tools
 
 _SETTINGS: Final = {"to-responses": settings_into_responses.request, "to-chat": settings_into_chat.request}
@@ -31,6 +31,7 @@ class Conversion:
         self.converted = _SETTINGS[verb]
         self.toolbox = tools.Toolbox(verb, options)
         self.given = self.toolbox.given
+        self.last: tuple[bytes, Any, Settings] = (b"", (), self.bare())
         self.mark: str | None = None  # stands in a text for a lone surrogate, while such a record is converted
 
     def gate(self, schemas: Schemas, tool_choice: Any, account: Account, where: gate.Where) -> gate.Gate:
@@ -52,17 +53,21 @@ class Conversion:
     def say(self, made: Tools, account: Account) -> None:
         """Say here what was said of these tools when they were converted."""
         for notice in made.notices:
-            for path in notice.paths:
-                account.notice(notice.code, path, notice.detail)
+            account.repeat(notice)
         for reason in made.reasons:
             account.refuse(reason.code, reason.path, reason.message)
 
-    def settings(self, body: Any) -> tuple[Tools, Settings]:
+    def settings(self, body: Any) -> Settings:
         """What the tools and settings of a request's outline become, found again where the same bytes come again."""
-        made = self.toolbox.of(body.tools) if body.tools is not UNSET else self.toolbox.none
+        names, stand = body.__class__.names, outline.stand(body)
+        if names is self.last[0] and stand == self.last[1]:
+            return self.last[2]  # most often the next record has the same ones, which costs no hash to see
+        made = self.toolbox.of(body.tools)
         key = outline.key(body)
         known: Settings | None = made.settings.get(key)
-        return made, known or made.settings.keep(key, self._settings(body, made, key), len(key) + 512)
+        found = known or made.settings.keep(key, self._settings(body, made, key), len(key) + 1024)
+        self.last = (names, stand, found)
+        return found
 
     def _settings(self, body: Any, made: Tools, key: bytes) -> Settings:
         utf8(key)
@@ -74,28 +79,63 @@ class Conversion:
         template.tools = made.written
         readable = instructions is outline.NOTHING or kind(instructions) in ("a string", "null")
         lead = text_of(instructions) if readable and instructions is not outline.NOTHING else None
+        head, tail = split(template, HISTORY[self.target])
+        if lead is not None:
+            head += encode(chat.SystemMessage(lead)) + b","
         return Settings(
-            template=template,
-            lead=[] if lead is None else [chat.SystemMessage(lead)],
+            head=head,
+            tail=tail,
+            frame=outline.frame(body),
+            schemas=made.schemas,
+            of_tools=made.notices,
             said=said,
             spoken=bool(said.found or made.notices),
             usable=readable and made.certain and allowed is None and not said.reasons and not made.reasons,
         )
 
+    def bare(self) -> Settings:
+        """What stands for settings where a body is a list alone."""
+        said = Account(self.options.allow)
+        return Settings(
+            head=b"[", tail=b"]", frame=2, schemas=self.given, of_tools=[], said=said, spoken=False, usable=True
+        )
+
 
 class Settings(Struct, gc=False, kw_only=True):
-    """What the settings and tools of a request became: the target's request, whose history is still to come.
+    """What the settings and tools of a request became: the target's request before and behind its history.
 
     It does not hold the tools, which hold it: no collector would see that circle.
 
-    ``usable``: nothing has to be asked of them for each record, no reason for a refusal, no list of allowed tools.
+    ``frame`` is how many bytes of the source stand around its history at least. ``usable``: nothing has to be asked of
+    them for each record, no reason for a refusal, no list of allowed tools.
     """
 
-    template: Any
-    lead: list[Any]
+    head: bytes
+    tail: bytes
+    frame: int
+    schemas: Schemas
+    of_tools: list[Notice]
     said: Account
     spoken: bool
     usable: bool
+
+    def say(self, account: Account) -> None:
+        """Say what was said of the tools, and of the settings."""
+        for notice in self.of_tools:
+            account.repeat(notice)
+        if self.said.found:
+            account.join(self.said)
+
+
+HISTORY: Final = {"responses": "input", "chat": "messages"}
+"""The list of a request that holds its history, by the envelope."""
+
+
+def split(value: Any, name: str) -> tuple[bytes, bytes]:
+    """The JSON text of a struct, before and behind the elements of the list of this name."""
+    setattr(value, name, [Raw(b"\0")])  # which stands in no JSON text
+    head, _, tail = one_line(encode(value)).partition(b"\0")
+    return head, tail
 
 
 class Beside:

@@ -115,31 +115,31 @@ class Session:
         return written
 
     def _record(self, record: bytes, account: Account) -> bytes:
-        if self.recall is not None and (value := self.recall.convert(record, account)) is not None:
-            return self._written(self.guess, value, record, account)
+        if self.recall is not None and (written := self.recall.convert(record, account)) is not None:
+            return self._held(self.guess, written, record, account)
         # Decoders look at texts alone; what is only passed on they let through as it is.
         text.utf8(record)
         if self.guessing and (entered := self._guessed(record)) is not None:
             return self._mapped(self.guess, entered, Passage(record, account, None, entered))
         opened = open_record(record, self.options, account)
         beside = Beside() if opened.pair else None
-        written = []
+        parts = []
         for body in opened.bodies:
             if body.folded:
                 body.text = folded.completed(body.kind.name, body.text, account)
             account.base, account.layers = body.base, (body.shifts,) if body.shifts else ()
             recall = self.recalls.get(body.kind.name) if beside is None else None
-            if recall is not None and (value := recall.convert(body.text, account)) is not None:
-                written.append(self._written(body.kind, value, body.text, account))
+            if recall is not None and (written := recall.convert(body.text, account)) is not None:
+                parts.append(self._held(body.kind, written, body.text, account))
                 continue
             entered = enter(body.kind, body.text, account, self.options)
             if entered is not None:
-                written.append(self._mapped(body.kind, entered, Passage(body.text, account, beside, entered)))
+                parts.append(self._mapped(body.kind, entered, Passage(body.text, account, beside, entered)))
         account.base, account.layers = "", ()
         whole = opened.bodies[0]
         if whole.text is record and whole.kind is not self.guess:
             self._expect(whole.kind)
-        return b"" if account.reasons else opened.close(written)
+        return b"" if account.reasons else opened.close(parts)
 
     def _guessed(self, record: bytes) -> Entered | None:
         """The record as the kind of body that the last one was, or None."""
@@ -167,7 +167,10 @@ class Session:
     def _written(self, kind: Kind, value: Any, text: bytes, account: Account) -> bytes:
         if account.reasons:
             return b""
-        written = one_line(encode(value))
+        return self._held(kind, one_line(encode(value)), text, account)
+
+    def _held(self, kind: Kind, written: bytes, text: bytes, account: Account) -> bytes:
+        """What is written, after it was converted back and held against what was logged, where that is asked for."""
         if self.options.verify:
             verify.hold(kind, text, written, account, self.options, self._back)
         return written

@@ -56,7 +56,7 @@ class Context:
 
     def item_id(self, call_id: str) -> str:
         """The id of the next item with this call id. A call id may come again in one record; an item id never does."""
-        made = f"fc_{call_id}" if _fits(call_id) is not None else f"fc_{ids.digest(call_id)}"
+        made = item_id(call_id)
         if made in self.item_ids:
             made = f"fc_{ids.digest(call_id, str(len(self.item_ids)))}"
         self.item_ids.add(made)
@@ -67,6 +67,11 @@ class Context:
         for name, value in zip(names, values, strict=True):
             if value is not UNSET and not says_nothing(value):
                 self.account.notice("dropped", self.path(at, f"/{name}"))
+
+
+def item_id(call_id: str) -> str:
+    """The id of the first item with this call id."""
+    return f"fc_{call_id}" if _fits(call_id) is not None else f"fc_{ids.digest(call_id)}"
 
 
 Items = list[Any]

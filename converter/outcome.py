@@ -192,6 +192,11 @@ class Account:
         if not details.get(path):
             details[path] = detail
 
+    def repeat(self, notice: Notice) -> None:
+        """Say once more what was said before, of the same bytes."""
+        for path in notice.paths:
+            self.notice(notice.code, path, notice.detail)
+
     def refuse(self, code: str, path: str, message: str) -> bool:
         """Add a reason; true where the user allowed it, so that the caller goes on with what is left."""
         if code in self.allow:

@@ -49,18 +49,27 @@ LISTS: Final = Outline()
 CHAT_REQUESTS: Final = _requests(chat.Request, "messages", chat.RARE_SETTINGS, "functions", "function_call")
 RESPONSES_REQUESTS: Final = _requests(responses.Request, "input", responses.RARE_SETTINGS)
 
-_SETTINGS: Final = 2
-"""How many fields stand before the settings."""
+
+def stand(body: Any) -> Any:
+    """The tools and all settings of a request as they stand, to be compared with those of another one."""
+    return astuple(body)[1:]
+
+
+def frame(body: Any) -> int:
+    """How many bytes a request takes beside the elements of its history, where nothing stands twice and no space."""
+    history, *names = body.__struct_encode_fields__
+    fields = [(name, value) for name, value in zip(names, stand(body), strict=True) if value]
+    return len(b'{"":[]}') + len(history) + sum(len(b',"":') + len(name) + len(bytes(value)) for name, value in fields)
 
 
 def key(body: Any) -> bytes:
     """All settings of a request as they stand: the same bytes mean the same settings, in whatever outline they are."""
-    return body.__class__.names + b"\0".join(astuple(body)[_SETTINGS:])  # type: ignore[no-any-return]
+    return body.__class__.names + b"\0".join(stand(body)[1:])  # type: ignore[no-any-return]
 
 
 def settings(body: Any) -> dict[str, Raw]:
     """The settings that a request has, by name, in the order of the envelope."""
-    named = zip(body.__struct_fields__[_SETTINGS:], astuple(body)[_SETTINGS:], strict=True)
+    named = zip(body.__struct_fields__[2:], stand(body)[1:], strict=True)
     return {name: value for name, value in named if value is not NOTHING}
 
 

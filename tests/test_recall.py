@@ -172,7 +172,7 @@ def test_settings_that_are_known_belong_to_their_own_tools():
 
 @pytest.mark.parametrize(("verb", "history"), [(CHAT, HISTORY), (RESPONSES, ITEMS)])
 def test_a_log_larger_than_what_is_remembered_is_converted_all_the_same(verb, history, monkeypatch):
-    monkeypatch.setattr("converter.recall.ROOM", 4000)
+    monkeypatch.setattr("converter.histories.ROOM", 4000)
     first, *others = history
     records = [[{**first, "content": f"{number} {'x' * 300}"}, *others] for number in range(40)]
     found = outcomes(verb, *records, tools=TOOLS)

@@ -1,0 +1,214 @@
+"""Histories put together from what their messages (or items) became, each of which is remembered by its text.
+
+The gate looks at each call, and at each pair of call and output. That is all there is to do where a record is in order:
+calls that satisfy their schemas, one output for each call before anything else is said. As soon as a history needs more
+than that, these functions give up (None), and the record is walked through room by room instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from msgspec import Struct
+
+from converter import chat
+from converter.alone import ANSWERS, ASKS, NEVER, Apart, Call, Known, before_calls
+from converter.arguments import parse_verdict
+from converter.conversion import Conversion
+from converter.memo import Memo
+from converter.outcome import Account, Verdict
+from converter.reading import encode
+from converter.shortcut import items_of, messages_of
+from converter.tools import Schemas
+
+OK: Final = Verdict.OK
+
+ROOM: Final = 16 << 20
+"""How many bytes of messages and of what they became are remembered before it is started afresh."""
+
+OVERHEAD: Final = 512
+"""About what an entry takes beside its texts."""
+
+
+class Memory:
+    """What the messages (or items) of one kind of body became in one conversion, by their texts.
+
+    ``keeps``: whether what is learned is remembered. ``new`` counts what was learned.
+    """
+
+    def __init__(self, conversion: Conversion, kind: str) -> None:
+        self.apart = Apart(kind, conversion.target, conversion.options)
+        self.known: Memo[bytes, Known] = Memo(ROOM)
+        self.require_schema = conversion.options.require_schema
+        self.keeps = False
+        self.new = 0
+
+    def learn(self, text: bytes) -> Known:
+        """What this message becomes.
+
+        Most of what comes once never comes again, and to remember it would only cost memory. Raises
+        `msgspec.DecodeError` and `Refused` where a part of it is no JSON text, or it is of another format.
+        """
+        self.new += 1
+        known = self.apart.known(text)
+        return self.known.keep(text, known, len(text) + OVERHEAD) if self.keeps else known
+
+    def numbered(self, text: bytes, known: Known, asked: Collection[str]) -> Known:
+        """What a message becomes whose calls bear ids that came before: its items need others.
+
+        These derive from how many items had one before, so that much must be the same where it is found again.
+        """
+        key = b"%d%b%b" % (len(asked), bytes(call.own in asked for call in known.calls), text)
+        found = self.known.get(key)
+        if found is None:
+            found = self.apart.known(text, asked)
+            self.known.keep(key, found, len(text) + OVERHEAD)
+        return found
+
+
+class Whole(Struct, gc=False):
+    """A history put together: the JSON text to write, with commas between its entries, and what is to be said of it.
+
+    ``told`` is what was said of single messages, ``judged`` (code, pointer, detail) what the gate says.
+    """
+
+    written: bytes = b""
+    told: list[tuple[int, Known]] | None = None
+    judged: list[tuple[str, str, str]] | None = None
+    stopped: bool = False
+    """The gate has more to say."""
+
+    def tell(self, root: str, account: Account, phase: int) -> None:
+        """Say what was said of the messages while they were read (0), or mapped (1)."""
+        for at, known in self.told or ():
+            for code, path, detail in known.told[phase] if known.told else ():
+                account.notice(code, f"{root}/{at}{path}", detail)
+
+    def tell_judged(self, root: str, account: Account) -> None:
+        """Say what the gate says of the calls."""
+        for code, path, detail in self.judged or ():
+            account.notice(code, root + path, detail)
+
+    def judge(self, call: Call, at: int, schema: object, memory: Memory) -> None:
+        """Whether the gate lets a call through with nothing to be said of it but that no schema is known."""
+        if schema is not None:
+            passed = schema.problem is None and schema.verdict(call.arguments) is OK  # type: ignore[attr-defined]
+            call.satisfies = schema if passed else None
+        else:
+            self.note("unchecked", f"/{at}{call.place}", call.name)
+            passed = not memory.require_schema and parse_verdict(call.arguments) is OK
+        self.stopped = self.stopped or not passed
+
+    def note(self, code: str, path: str, detail: str = "") -> None:
+        """The gate says this of a call."""
+        self.judged = [*(self.judged or ()), (code, path, detail)]
+
+
+def items(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
+    """The items that these messages become, or None where there is more to look at than each of them."""
+    written: list[bytes] = []
+    whole, known = Whole(), NEVER
+    asked: dict[str, str] = {}
+    opened: dict[str, str] = {}
+    find, add = memory.known.get, written.append
+    for at, text in enumerate(texts):
+        before = known
+        known = find(text) or memory.learn(text)
+        part = known.part
+        if part is ANSWERS:
+            name = opened.pop(known.answers, None)
+            if name is None or (known.bears is not None and known.bears != name):
+                return None
+        elif opened:
+            return None
+        elif part is ASKS:
+            if known.wordless and before.opens:
+                return None
+            again = False
+            for call in known.calls:
+                again = again or call.own in asked
+            if again:
+                known = memory.numbered(text, known, asked)
+            for call in known.calls:
+                call_id, name = call.call_id, call.name
+                schema = schemas.get(name)
+                if schema is None or schema is not call.satisfies:
+                    whole.judge(call, at, schema, memory)
+                if call_id in opened:
+                    return None
+                if again and call_id in asked.values():
+                    whole.note("reused_call_id", f"/{at}{call.id_place}")
+                asked[call.own] = call_id
+                opened[call_id] = name
+        if known.told is not None:
+            whole.told = [*(whole.told or ()), (at, known)]
+        add(known.written)
+    whole.written = b",".join(written)
+    return None if opened or whole.stopped or not written else whole
+
+
+def messages(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
+    """The messages that these items become, or None where there is more to look at than each of them."""
+    written: list[bytes] = []
+    whole = Whole()
+    asked: set[str] = set()
+    opened: set[str] = set()
+    find, add = memory.known.get, written.append
+    turn: tuple[bytes, bytes] | None = None
+    calls: list[bytes] = []
+    for at, text in enumerate(texts):
+        known = find(text) or memory.learn(text)
+        part = known.part
+        if part is ANSWERS:
+            if known.answers not in opened:
+                return None
+            opened.remove(known.answers)
+            if calls:
+                head, tail = turn or WORDLESS
+                written[-1] = head + b",".join(calls) + tail
+                calls = []
+            turn = None
+            add(known.written)
+        elif part is ASKS:
+            call = known.calls[0]
+            call_id, schema = call.call_id, schemas.get(call.name)
+            if schema is None or schema is not call.satisfies:
+                whole.judge(call, at, schema, memory)
+            if call_id in asked:
+                if call_id in opened:
+                    return None
+                whole.note("reused_call_id", f"/{at}{call.id_place}")
+            if not opened:
+                if turn is None:
+                    add(b"")  # a message of the calls that begin here
+            elif not calls:
+                return None
+            calls.append(call.written)
+            asked.add(call_id)
+            opened.add(call_id)
+        elif known.written:
+            if opened:
+                return None
+            turn = known.turn
+            add(known.written)
+        if known.told is not None:
+            whole.told = [*(whole.told or ()), (at, known)]
+    whole.written = b",".join(written)
+    return None if opened or whole.stopped or not written else whole
+
+
+WORDLESS: Final = before_calls(chat.AssistantMessage(None))
+"""A message of calls alone, before and behind them."""
+
+
+def plain_items(messages: list[Any], schemas: Schemas) -> Whole | None:
+    """The same for plain messages, of which nothing is to be said."""
+    made = items_of(messages, schemas)
+    return Whole(encode(made)[1:-1]) if made else None
+
+
+def plain_messages(items: list[Any], schemas: Schemas) -> Whole | None:
+    """The same for plain items, of which nothing is to be said."""
+    made = messages_of(items, schemas)
+    return Whole(encode(made)[1:-1]) if made else None
