@@ -16,6 +16,7 @@ from converter import chat, into_chat, into_responses, responses, turns
 from converter.conversion import split
 from converter.entry import enter
 from converter.gate import CALL_ID_LIMIT
+from converter.into_responses import CHAT_FIELDS
 from converter.kinds import KINDS, Envelope, recognise
 from converter.options import Options
 from converter.outcome import Account
@@ -30,20 +31,21 @@ Told = tuple[tuple[str, str, str], ...]
 
 
 class Call(Struct, gc=False):
-    """A call, where its arguments and its id stand below its message or item, and in Chat the JSON text written for it.
+    """A call, and in Chat the JSON text written for it.
 
-    ``own`` is the id of its item, which no other item of a record may have. ``satisfies`` is the schema that its
-    arguments were last found to satisfy.
+    ``own`` is the id of its item, which no other item of a record may have. ``unchecked`` and ``reused`` are what is
+    said of it where no schema is known, or its id came before. ``passes`` is the schema (None: none is known) with
+    which the gate last let it through.
     """
 
     call_id: str
     name: str
     arguments: str
-    place: str
-    id_place: str
+    unchecked: Told
+    reused: Told
     own: str = ""
     written: bytes = b""
-    satisfies: Any = None
+    passes: Any = UNSET
 
 
 class Known(Struct, gc=False, kw_only=True):
@@ -175,13 +177,17 @@ def _asks(message: chat.AssistantMessage, apart: Apart) -> Known:
             return NEVER  # two of its calls would bear one id: which one they get instead, the record tells
         known.part = ASKS
         known.wordless = items[0] is called[0]
-        known.calls = tuple(_call(one, f"/tool_calls/{number}") for number, one in enumerate(called))
+        known.calls = tuple(_call(one, f"/tool_calls/{number}", CHAT_FIELDS) for number, one in enumerate(called))
+        for call, one in zip(known.calls, called, strict=True):
+            call.own = one.id
     return known
 
 
-def _call(item: responses.OutputFunctionCall, place: str) -> Call:
-    arguments, call_id = (into_responses.field_of(place, field) for field in ("arguments", "call_id"))
-    return Call(item.call_id, item.name, item.arguments, arguments, call_id, item.id)
+def _call(item: Any, place: str, fields: dict[str, str]) -> Call:
+    """A call that stands at a place below its message or item, and its fields below that."""
+    unchecked = (("unchecked", place + fields["arguments"], item.name),)
+    reused = (("reused_call_id", place + fields["call_id"], ""),)
+    return Call(item.call_id, item.name, item.arguments, unchecked, reused)
 
 
 def _in_order(call: Any) -> bool:
@@ -246,10 +252,11 @@ def _says_item(item: responses.Message, apart: Apart) -> Known:
     written = one_line(encode(message))
     if message.__class__ is not chat.AssistantMessage:
         return Known(written=written)
-    return Known(written=written, turn=before_calls(message)) if message.content or message.refusal else NEVER
+    turn = around_calls(message)
+    return Known(written=written, turn=turn) if turn and (message.content or message.refusal) else NEVER
 
 
-def before_calls(message: chat.AssistantMessage) -> tuple[bytes, bytes]:
+def around_calls(message: chat.AssistantMessage) -> tuple[bytes, bytes] | None:
     """The JSON text of an assistant's message with calls, before and behind them."""
     if message.content is UNSET:
         message.content = None
@@ -261,9 +268,12 @@ def _asks_item(item: responses.FunctionCall, apart: Apart) -> Known:
     if made is None or apart.turn.unfinished or not _in_order(item):
         apart.turn.unfinished.clear()
         return NEVER
-    written = one_line(encode(made))
-    call = Call(item.call_id, item.name, item.arguments, "/arguments", "/call_id", written=written)
+    call = _call(item, "", _ITEM_FIELDS)
+    call.written = one_line(encode(made))
     return Known(part=ASKS, calls=(call,))
+
+
+_ITEM_FIELDS: Final = {"arguments": "/arguments", "call_id": "/call_id"}
 
 
 def _answers_item(item: responses.FunctionCallOutput, apart: Apart) -> Known:

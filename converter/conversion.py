@@ -79,7 +79,8 @@ class Conversion:
         template.tools = made.written
         readable = instructions is outline.NOTHING or kind(instructions) in ("a string", "null")
         lead = text_of(instructions) if readable and instructions is not outline.NOTHING else None
-        head, tail = split(template, HISTORY[self.target])
+        around = split(template, HISTORY[self.target])
+        head, tail = around or (b"", b"")
         if lead is not None:
             head += encode(chat.SystemMessage(lead)) + b","
         return Settings(
@@ -90,7 +91,12 @@ class Conversion:
             of_tools=made.notices,
             said=said,
             spoken=bool(said.found or made.notices),
-            usable=readable and made.certain and allowed is None and not said.reasons and not made.reasons,
+            usable=bool(around)
+            and readable
+            and made.certain
+            and allowed is None
+            and not said.reasons
+            and not made.reasons,
         )
 
     def bare(self) -> Settings:
@@ -131,11 +137,19 @@ HISTORY: Final = {"responses": "input", "chat": "messages"}
 """The list of a request that holds its history, by the envelope."""
 
 
-def split(value: Any, name: str) -> tuple[bytes, bytes]:
-    """The JSON text of a struct, before and behind the elements of the list of this name."""
-    setattr(value, name, [Raw(b"\0")])  # which stands in no JSON text
-    head, _, tail = one_line(encode(value)).partition(b"\0")
-    return head, tail
+HOLE: Final = Raw(b'"\\u0000hole\\u0000"')
+"""Stands where a history will stand. A log may hold anything, this too."""
+
+
+def split(value: Any, name: str) -> tuple[bytes, bytes] | None:
+    """The JSON text of a struct, before and behind the elements of the list of this name.
+
+    None where its place is not to be told.
+    """
+    setattr(value, name, [HOLE])
+    text = one_line(encode(value))
+    head, _, tail = text.partition(HOLE)
+    return (head, tail) if text.count(HOLE) == 1 else None
 
 
 class Beside:

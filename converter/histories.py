@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from converter import chat
-from converter.alone import ANSWERS, ASKS, NEVER, Apart, Call, Known, before_calls
+from converter.alone import ANSWERS, ASKS, NEVER, Apart, Call, Known, Told, around_calls
 from converter.arguments import parse_verdict
 from converter.conversion import Conversion
 from converter.memo import Memo
@@ -54,6 +54,16 @@ class Memory:
         known = self.apart.known(text)
         return self.known.keep(text, known, len(text) + OVERHEAD) if self.keeps else known
 
+    def passes(self, call: Call, schema: Any) -> bool:
+        """Whether the gate lets a call through with nothing to be said of it but that no schema is known (None)."""
+        if schema is not None:
+            passed = schema.problem is None and schema.verdict(call.arguments) is OK
+        else:
+            passed = not self.require_schema and parse_verdict(call.arguments) is OK
+        if passed:
+            call.passes = schema
+        return passed
+
     def numbered(self, text: bytes, known: Known, asked: Collection[str]) -> Known:
         """What a message becomes whose calls bear ids that came before: its items need others.
 
@@ -70,45 +80,26 @@ class Memory:
 class Whole(Struct, gc=False):
     """A history put together: the JSON text to write, with commas between its entries, and what is to be said of it.
 
-    ``told`` is what was said of single messages, ``judged`` (code, pointer, detail) what the gate says.
+    ``told`` is what was said of single messages, ``judged`` what the gate says of calls, both with their positions.
     """
 
-    written: bytes = b""
-    told: list[tuple[int, Known]] | None = None
-    judged: list[tuple[str, str, str]] | None = None
-    stopped: bool = False
-    """The gate has more to say."""
+    written: bytes
+    told: list[tuple[int, Known]] = []
+    judged: list[tuple[int, Told]] = []
 
     def tell(self, root: str, account: Account, phase: int) -> None:
         """Say what was said of the messages while they were read (0), or mapped (1)."""
-        for at, known in self.told or ():
-            for code, path, detail in known.told[phase] if known.told else ():
-                account.notice(code, f"{root}/{at}{path}", detail)
+        account.entries(root, [(at, known.told[phase]) for at, known in self.told if known.told])
 
     def tell_judged(self, root: str, account: Account) -> None:
         """Say what the gate says of the calls."""
-        for code, path, detail in self.judged or ():
-            account.notice(code, root + path, detail)
-
-    def judge(self, call: Call, at: int, schema: object, memory: Memory) -> None:
-        """Whether the gate lets a call through with nothing to be said of it but that no schema is known."""
-        if schema is not None:
-            passed = schema.problem is None and schema.verdict(call.arguments) is OK  # type: ignore[attr-defined]
-            call.satisfies = schema if passed else None
-        else:
-            self.note("unchecked", f"/{at}{call.place}", call.name)
-            passed = not memory.require_schema and parse_verdict(call.arguments) is OK
-        self.stopped = self.stopped or not passed
-
-    def note(self, code: str, path: str, detail: str = "") -> None:
-        """The gate says this of a call."""
-        self.judged = [*(self.judged or ()), (code, path, detail)]
+        account.entries(root, self.judged)
 
 
 def items(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
     """The items that these messages become, or None where there is more to look at than each of them."""
     written: list[bytes] = []
-    whole, known = Whole(), NEVER
+    whole, known = Whole(b"", [], []), NEVER
     asked: dict[str, str] = {}
     opened: dict[str, str] = {}
     find, add = memory.known.get, written.append
@@ -133,25 +124,25 @@ def items(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
             for call in known.calls:
                 call_id, name = call.call_id, call.name
                 schema = schemas.get(name)
-                if schema is None or schema is not call.satisfies:
-                    whole.judge(call, at, schema, memory)
-                if call_id in opened:
+                if call_id in opened or (schema is not call.passes and not memory.passes(call, schema)):
                     return None
+                if schema is None:
+                    whole.judged.append((at, call.unchecked))
                 if again and call_id in asked.values():
-                    whole.note("reused_call_id", f"/{at}{call.id_place}")
+                    whole.judged.append((at, call.reused))
                 asked[call.own] = call_id
                 opened[call_id] = name
         if known.told is not None:
-            whole.told = [*(whole.told or ()), (at, known)]
+            whole.told.append((at, known))
         add(known.written)
     whole.written = b",".join(written)
-    return None if opened or whole.stopped or not written else whole
+    return None if opened or not written else whole
 
 
 def messages(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
     """The messages that these items become, or None where there is more to look at than each of them."""
     written: list[bytes] = []
-    whole = Whole()
+    whole = Whole(b"", [], [])
     asked: set[str] = set()
     opened: set[str] = set()
     find, add = memory.known.get, written.append
@@ -173,12 +164,12 @@ def messages(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | No
         elif part is ASKS:
             call = known.calls[0]
             call_id, schema = call.call_id, schemas.get(call.name)
-            if schema is None or schema is not call.satisfies:
-                whole.judge(call, at, schema, memory)
+            if call_id in opened or (schema is not call.passes and not memory.passes(call, schema)):
+                return None
+            if schema is None:
+                whole.judged.append((at, call.unchecked))
             if call_id in asked:
-                if call_id in opened:
-                    return None
-                whole.note("reused_call_id", f"/{at}{call.id_place}")
+                whole.judged.append((at, call.reused))
             if not opened:
                 if turn is None:
                     add(b"")  # a message of the calls that begin here
@@ -193,12 +184,12 @@ def messages(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | No
             turn = known.turn
             add(known.written)
         if known.told is not None:
-            whole.told = [*(whole.told or ()), (at, known)]
+            whole.told.append((at, known))
     whole.written = b",".join(written)
-    return None if opened or whole.stopped or not written else whole
+    return None if opened or not written else whole
 
 
-WORDLESS: Final = before_calls(chat.AssistantMessage(None))
+WORDLESS: Final = around_calls(chat.AssistantMessage(None)) or (b"", b"")
 """A message of calls alone, before and behind them."""
 
 

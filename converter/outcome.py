@@ -192,6 +192,21 @@ class Account:
         if not details.get(path):
             details[path] = detail
 
+    def entries(self, root: str, said: Iterable[tuple[int, Iterable[tuple[str, str, str]]]]) -> None:
+        """Add what is said of entries of the list at ``root``, by their positions: codes, pointers below, details."""
+        found, base = self.found, self.base + root
+        for at, notices in said:
+            for code, path, detail in notices:
+                if self.layers:
+                    self.notice(code, f"{root}/{at}{path}", detail)
+                    continue
+                details = found.get(code)
+                if details is None:
+                    details = found[code] = {}
+                place = f"{base}/{at}{path}"
+                if not details.get(place):
+                    details[place] = detail
+
     def repeat(self, notice: Notice) -> None:
         """Say once more what was said before, of the same bytes."""
         for path in notice.paths:

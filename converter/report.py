@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from converter.files import Source
+from converter.memo import Memo
 from converter.options import REPAIRS
 from converter.outcome import REASONS, Converted, Notice, Reason, Rejected
 
@@ -163,8 +164,15 @@ def pattern(path: str) -> str:
     return _short(printable(re.sub(r"/\d+(?=/|$)", "/*", path)))
 
 
-def _tools(notice: Notice) -> Iterable[str]:
-    return (printable(name) for name in re.split("[,;] ", notice.detail) if name)
+_names: Final[Memo[str, list[str]]] = Memo(1 << 20)
+
+
+def _tools(notice: Notice) -> list[str]:
+    names = _names.get(notice.detail)
+    if names is None:
+        names = [printable(name) for name in re.split("[,;] ", notice.detail) if name]
+        _names.keep(notice.detail, names, len(notice.detail) + 512)
+    return names
 
 
 def _among(names: Iterable[str]) -> Callable[[Notice], Iterable[str]]:

@@ -26,7 +26,9 @@ from strategies import (
 )
 
 from converter import Converted, Options
+from converter.conversion import HOLE
 from converter.convert import Session
+from converter.ids import digest
 from converter.memo import Memo
 from converter.tools import Tools
 
@@ -131,6 +133,26 @@ def outcomes(verb, *records, **options):
     for _ in range(4):
         found = [session.outcome(1, dumps(record).encode()) for record in records]
     return found
+
+
+MADE = digest("a b")
+"""A call id from which the same item id would be made as from another one, which cannot stand in an item's id."""
+
+
+@pytest.mark.parametrize(
+    ("verb", "history"),
+    [
+        (CHAT, [*HISTORY, said("and?"), *HISTORY[1:], *HISTORY[1:]]),
+        (CHAT, [*HISTORY, asks(call(id="call_2"), call()), tool(), tool("call_2"), *HISTORY[1:]]),
+        (CHAT, [said("so"), said("then"), asks(call(id="a b"), call(id=MADE)), tool("a b"), tool(MADE)]),
+        (RESPONSES, [*ITEMS, *ITEMS[1:], *ITEMS[1:]]),
+    ],
+)
+def test_call_ids_that_come_again_are_numbered_and_told_as_by_the_rooms(verb, history):
+    session = Session(verb, Options(tools=TOOLS))
+    for part in (history[:4], history, history[2:], history, history, history[:-2]):
+        by_rooms = rooms(verb, tools=TOOLS).outcome(1, dumps(part).encode())
+        assert session.outcome(1, dumps(part).encode()) == by_rooms
 
 
 @pytest.mark.parametrize(
@@ -291,3 +313,17 @@ def test_tools_that_are_forgotten_are_freed():
         gc.enable()
     kept = sum(isinstance(one, Tools) for one in gc.get_objects())
     assert kept < 600  # what is remembered is bounded, and no circle keeps the rest
+
+
+def test_a_record_that_holds_what_stands_for_a_history_is_converted_as_by_the_rooms():
+    said_hole = {"type": "message", "role": "assistant", "content": "HOLE"}
+    for verb, record in (
+        (CHAT, {"model": "HOLE", "messages": [{"role": "user", "content": "HOLE"}, said("a")]}),
+        (RESPONSES, {"model": "HOLE", "input": [said_hole, function_call(), output()]}),
+        (RESPONSES, {"input": [said_hole, function_call(), output()]}),
+    ):
+        text = dumps(record).replace('"HOLE"', bytes(HOLE).decode())
+        expected = rooms(verb).outcome(1, text.encode())
+        session = Session(verb, Options())
+        assert isinstance(expected, Converted)
+        assert [session.outcome(1, text.encode()) for _ in range(4)] == [expected] * 4
