@@ -247,7 +247,9 @@ convert_options: Final = _together(
         help="Write by the released schema, or with OpenAI's additions.",
     ),
     flag("--strict", help="Refuse records that lose anything."),
-    several("--accept-loss", metavar="PATTERN", help="A loss to bear, as /messages/*/name. Repeatable."),
+    several(
+        "--accept-loss", metavar="PATTERN", callback=_pointer, help="A loss to bear, as /messages/*/name. Repeatable."
+    ),
     flag("--verify", help="Read back and compare before writing."),
 )
 
@@ -268,6 +270,7 @@ def main() -> None:
       3    finished, and some records were refused
       130  interrupted
       141  the reader of standard output closed it
+      143  terminated
     """
 
 

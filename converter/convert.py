@@ -23,6 +23,7 @@ from converter.options import Options, Verb
 from converter.outcome import LOSSES, Account, Converted, Notice, Reason, Refused, Rejected
 from converter.reading import encode
 from converter.recall import WAYS, Recall
+from converter.records import EVENT_FIELDS, quoted
 from converter.shapes import SHAPES, named_pair, open_record
 from converter.text import BLANK, BOM, one_line
 
@@ -211,25 +212,28 @@ def prepare(verb: Verb, options: Options) -> Callable[[int, bytes], Converted | 
     return Session(verb, options).outcome
 
 
-def convert_lines(
-    lines: Iterable[bytes | str], verb: Verb, options: Options | None = None
-) -> Iterator[Converted | Rejected]:
-    """One outcome a record, in order, for any engine. No record raises. Blank lines are skipped, but counted.
+def convert_lines(lines: Iterable[Any], verb: Verb, options: Options | None = None) -> Iterator[Converted | Rejected]:
+    """One outcome a record (see `to_responses`), in order, for any engine. No record raises.
+
+    Blank lines are skipped, but counted.
 
     Raises `ValueError` where the verb or an option makes no sense.
     """
     outcome = prepare(verb, options or Options())
     for number, line in enumerate(lines, 1):
-        text_line = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
-        if record := text_line.strip(BLANK):
+        try:
+            record = _text_of(line).strip(BLANK)
+        except Refused as refused:
+            yield Rejected(number, refused.reasons, b"")
+            continue
+        if record:
             yield outcome(number, record)
 
 
 def _text_of(record: Any) -> bytes:
-    if isinstance(record, bytes | bytearray | memoryview):
-        return bytes(record)
-    if isinstance(record, str):
-        return record.encode("utf-8", "surrogatepass")
+    if isinstance(record, bytes | bytearray | memoryview | str):
+        text = record.encode("utf-8", "surrogatepass") if isinstance(record, str) else bytes(record)
+        return quoted(text) if text.lstrip().startswith(EVENT_FIELDS) else text
     try:
         return json.dumps(record, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -238,7 +242,7 @@ def _text_of(record: Any) -> bytes:
 
 
 def to_responses(record: Any, options: Options | None = None) -> Converted:
-    """Convert one record to Open Responses: parsed JSON (dict, list), or one JSON text (bytes, str).
+    """Convert one record to Open Responses: parsed JSON (dict, list), one JSON text (bytes, str), or SSE text.
 
     The record is never changed. Raises `Refused`, whose ``reasons`` say why, each with a pointer into the record.
     """
@@ -246,7 +250,7 @@ def to_responses(record: Any, options: Options | None = None) -> Converted:
 
 
 def to_chat(record: Any, options: Options | None = None) -> Converted:
-    """Convert one record to Chat Completions: parsed JSON (dict, list), or one JSON text (bytes, str).
+    """Convert one record to Chat Completions: parsed JSON (dict, list), one JSON text (bytes, str), or SSE text.
 
     The record is never changed. Raises `Refused`, whose ``reasons`` say why, each with a pointer into the record.
     """

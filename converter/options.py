@@ -33,6 +33,7 @@ class Options(Struct, frozen=True, kw_only=True):
     - ``allow``: reasons to be written all the same, with the notice ``allowed`` (see `converter.outcome.ALLOWABLE`).
     - ``repair``: names of `REPAIRS`.
     - ``shape``: the name of a shape, instead of looking at the record's keys.
+    - ``accept_loss``: losses to bear under ``strict``, as JSON Pointers in which ``*`` stands for one part.
     - ``at``: pointers to the values to convert, where they sit inside something else.
     - ``request_at``, ``response_at``: where the two halves of a pair stand.
     - ``choice``: which choice of a completion to take, by its index.
@@ -66,6 +67,13 @@ class Options(Struct, frozen=True, kw_only=True):
             if not isinstance(asked, frozenset):
                 # A frozen struct can only be set this way, and a list of names is what people write.
                 force_setattr(self, field, frozenset(asked))
+        for field in ("at", "accept_loss"):
+            asked = getattr(self, field)
+            if isinstance(asked, str):
+                raise ValueError(f"{field} is one string, expected a list of JSON Pointers")
+            for pointer in asked:
+                if pointer and not pointer.startswith("/"):
+                    raise ValueError(f"{field} holds no JSON Pointer, expected one like /{pointer.lstrip('/')}")
         choices = {"reasoning": ("drop", "keep", "summary"), "target": ("core", "openai")}
         for field, values in choices.items():
             if getattr(self, field) not in values:

@@ -124,13 +124,14 @@ def _stream_records(lines: Lines) -> Lines:
             start = start if held else number
             held.append(raw)
             if raw.strip() in (b"data: [DONE]", b"data:[DONE]"):
-                yield start, _quoted(b"".join(held))
+                yield start, quoted(b"".join(held))
                 held.clear()
     if held:
-        yield start, _quoted(b"".join(held))
+        yield start, quoted(b"".join(held))
 
 
-def _quoted(text: bytes) -> bytes:
+def quoted(text: bytes) -> bytes:
+    """The record that a stream of events is: one JSON string."""
     try:
         return msgspec.json.encode(text.decode())
     except UnicodeDecodeError:
@@ -222,8 +223,12 @@ def _is_cut(first: bytes, second: bytes) -> bool:
     return not first.endswith(b"[") or _is_record(_parsed(second))
 
 
+EVENT_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""With one of these begins a line of server-sent events, and no JSON text."""
+
+
 def _is_stream(name: str, text: bytes) -> bool:
-    if text.startswith((b"data:", b"event:", b"id:", b"retry:", b":")):
+    if text.startswith(EVENT_FIELDS):
         return True
     return suffixes(name)[1].lower() in STREAM_SUFFIXES and text[:1] not in (b"", b"{", b"[", b'"')
 

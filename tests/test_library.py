@@ -168,6 +168,17 @@ def test_convert_lines():
     assert bytes(last.raw()) == b'{"a":  1}'
 
 
+def test_convert_lines_takes_what_one_record_may_be():
+    choice = {"index": 0, "delta": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    frames = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+    parsed, stream, unusable = convert_lines([[USER], frames, {"a": {1}}], "to-responses")
+    assert parsed.json == to_responses([USER]).json
+    assert stream.body["output"][0]["content"][0]["text"] == "hi"
+    assert stream.json == to_responses(frames).json == to_responses(frames.encode()).json
+    assert [(reason.code, unusable.line) for reason in unusable.reasons] == [("invalid_json", 3)]
+
+
 def test_convert_lines_is_lazy_and_in_order():
     taken = []
 
@@ -304,6 +315,10 @@ BAD_OPTIONS = [
     ({"reasoning": "maybe"}, "reasoning is not one of drop, keep, summary"),
     ({"target": "azure"}, "target is not one of core, openai"),
     ({"shape": "nonsense"}, "nonsense"),
+    ({"at": "/body"}, "at is one string, expected a list of JSON Pointers"),
+    ({"at": ["body"]}, "at holds no JSON Pointer, expected one like /body"),
+    ({"accept_loss": "/seed"}, "accept_loss is one string, expected a list of JSON Pointers"),
+    ({"accept_loss": ["seed"]}, "accept_loss holds no JSON Pointer, expected one like /seed"),
 ]
 
 

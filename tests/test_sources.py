@@ -381,7 +381,7 @@ def test_their_records_are_refused_with_the_reason(name, record, convert):
 # ---------------------------------------------------------------- the command line
 
 
-@pytest.mark.parametrize("option", ["--at", "--request-at", "--response-at"])
+@pytest.mark.parametrize("option", ["--at", "--request-at", "--response-at", "--accept-loss"])
 def test_a_pointer_begins_with_a_slash(option):
     result = CliRunner().invoke(main, ["to-responses", option, "messages"], input="{}")
     assert result.exit_code == 2
