@@ -132,15 +132,15 @@ ARRAYS: Final[tuple[tuple[str, Callable[[list[Members]], bool]], ...]] = (
 )
 
 
-def recognise(text: bytes) -> Kind:
-    """The kind of body that a text is.
+def recognise(text: bytes, members: Members | None = None) -> Kind:
+    """The kind of body that a text is. The members of an object may be known already.
 
     Raises `Refused` (``not_a_record``, ``unknown_shape``, ``mixed_envelopes``); `msgspec.DecodeError` and
     `RecursionError` where the text is no JSON.
     """
     first = kind(Raw(text[:1] or b"n"))
     if first == "an object":
-        return KINDS[_object(members_of(text))]
+        return KINDS[_object(members_of(text) if members is None else members)]
     if first == "an array":
         return KINDS[_array(elements_of(text))]
     msgspec.json.decode(text, type=Raw)

@@ -5,11 +5,11 @@ What a log repeats from record to record (a conversation so far, tools, settings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from msgspec import UNSET, Raw, Struct, UnsetType, defstruct, json
+from msgspec import UNSET, Raw, Struct, UnsetType, ValidationError, defstruct, json
 from msgspec.structs import astuple
 
 from converter import chat, responses
@@ -85,30 +85,34 @@ class Decoder:
     common ones, and every other one from the first request on that has it.
     """
 
-    __slots__ = ("decode", "message", "names", "outline", "settings")
+    __slots__ = ("decode", "have", "message", "names", "outline", "settings")
 
     def __init__(self, outline: Outline, message: Any) -> None:
         self.outline = outline
         self.message = message
         self.names = frozenset((outline.history, "tools", *outline.settings)) if outline.history else frozenset()
         self.settings = outline.settings[: outline.common]
+        self.have = frozenset((outline.history, "tools", *self.settings))
         self.decode = _decoder(outline, message, self.settings)
 
-    def again(self, text: bytes) -> Any:
-        """The outline of a text that `decode` did not take. Raises `msgspec.ValidationError` where it has none."""
-        body = _decoder(self.outline, self.message, self.outline.settings)(text)
+    def read(self, text: bytes) -> Any:
+        """The outline of a text. Raises `msgspec.ValidationError` where it has none."""
+        try:
+            return self.decode(text)
+        except ValidationError:
+            body = _decoder(self.outline, self.message, self.outline.settings)(text)
         if self.outline.history:
             self._grow(settings(body))
         return self.decode(text)
 
-    def among(self, text: bytes) -> Any:
-        """The outline of a text beside other fields."""
-        self._grow(settings(_decoder(self.outline, self.message, self.outline.settings, True)(text)))
+    def among(self, text: bytes, names: Collection[str]) -> Any:
+        """The outline of a text beside other fields. ``names`` are all that it has."""
+        self._grow(names)
         return _decoder(self.outline, self.message, self.settings, True)(text)
 
-    def _grow(self, names: Iterable[str]) -> None:
+    def _grow(self, names: Collection[str]) -> None:
         """From now on these settings are part of the outline."""
-        grown = {*self.settings, *names}
-        if len(grown) > len(self.settings):
-            self.settings = tuple(name for name in self.outline.settings if name in grown)
+        if not self.have.issuperset(names):
+            self.have = self.have.union(names)
+            self.settings = tuple(name for name in self.outline.settings if name in self.have)
             self.decode = _decoder(self.outline, self.message, self.settings)

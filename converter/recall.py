@@ -18,10 +18,8 @@ from converter import outline, plain
 from converter.conversion import Conversion, Settings
 from converter.gate import TEXT_LIMIT
 from converter.histories import Memory, Whole, items, messages, plain_items, plain_messages
-from converter.memo import Memo
 from converter.outcome import Account, Refused
-from converter.reading import encode, members_of
-from converter.strangers import Strangers, tell, vetted
+from converter.strangers import Strangers, Vetting, tell
 from converter.text import utf8
 from converter.tools import Schemas
 
@@ -33,9 +31,6 @@ TRIAL: Final = 4096
 
 PASSING: Final = 16 * TRIAL
 """For how many records nothing is looked up where they did not."""
-
-VETTED: Final = 2 << 20
-"""How many bytes of fields that no envelope has are remembered."""
 
 
 class Recall:
@@ -50,8 +45,9 @@ class Recall:
         self.memory = Memory(conversion, kind)
         self.seen = bytearray(SEEN)
         self.bare = conversion.bare()
-        self.vetted: Memo[bytes, Strangers] = Memo(VETTED)
-        self.trial = self.strange = self.passing = 0
+        self.vetting = Vetting(kind, self.way.root[1:], self.any.names)
+        self.strange = False
+        self.trial = self.mostly_new = self.passing = 0
 
     def convert(self, text: bytes, account: Account) -> bytes | None:
         """The JSON text that a body becomes, or None, with nothing said, where there is more to look at.
@@ -70,17 +66,19 @@ class Recall:
 
     def _converted(self, text: bytes, account: Account) -> bytes | None:
         memory, kept = self.memory, self.memory.keeps
-        if not kept and (written := self._directly(text, account)) is not None:
+        strangers = self._strangers(text) if self.strange else None
+        if not kept and (written := self._directly(text, strangers, account)) is not None:
             return written
-        try:
-            body, strangers = self.any.decode(text), None
-        except msgspec.ValidationError:
-            body, strangers = self._outline(text)
+        body, strangers = self._outline(text, strangers)
         history, settings = (body.history, self.conversion.settings(body)) if self.any.names else (body, self.bare)
         texts = list(map(bytes, history))
         if kept or not memory.keeps:
             memory.keeps = self._repeats(texts)
-            if kept and not memory.keeps and (written := self._directly(text, account, look=False)) is not None:
+            if (
+                kept
+                and not memory.keeps
+                and (written := self._directly(text, strangers, account, look=False)) is not None
+            ):
                 return written
         if not text.isascii() and settings.frame + sum(map(len, texts)) + len(texts) - 1 != len(text):
             utf8(text)  # of a key that stands twice, a decoder shows the last value alone
@@ -90,21 +88,20 @@ class Recall:
             self._count(len(texts))
         return written
 
-    def _directly(self, text: bytes, account: Account, *, look: bool = True) -> bytes | None:
+    def _directly(
+        self, text: bytes, strangers: Strangers | None, account: Account, *, look: bool = True
+    ) -> bytes | None:
         """What a plain body becomes, or None where it is not plain, or is to be put together: it came before."""
         utf8(text)
         try:
-            try:
-                body = self.plain.decode(text)
-            except msgspec.ValidationError:
-                body = self.plain.again(text)
+            body = self.plain.read(text) if strangers is None else self.plain.among(text, strangers.names)
         except msgspec.ValidationError:
             return None
         history, settings = (body.history, self.conversion.settings(body)) if self.plain.names else (body, self.bare)
         if look and not self.passing and history and self._seen(plain.text_of(history[len(history) > 1])):
             self.memory.keeps = True
             return None
-        return self._put(self.way.directly(history, settings.schemas), settings, None, account)
+        return self._put(self.way.directly(history, settings.schemas), settings, strangers, account)
 
     def _put(
         self, whole: Whole | None, settings: Settings, strangers: Strangers | None, account: Account
@@ -124,28 +121,28 @@ class Recall:
             whole.tell_judged(root, account)
         return b"".join((settings.head, whole.written, settings.tail))
 
-    def _outline(self, text: bytes) -> tuple[Any, Strangers | None]:
+    def _outline(self, text: bytes, strangers: Strangers | None) -> tuple[Any, Strangers | None]:
         """The outline of a body, and what is said of the fields that its envelope does not have.
 
         Raises `msgspec.ValidationError` where it is of another format, or may be.
         """
-        try:
-            return self.any.again(text), None
-        except msgspec.ValidationError:
-            if not self.any.names:
-                raise
-        body = self.any.among(text)
-        members = members_of(text)
-        beside = {name: raw for name, raw in members.items() if name not in self.any.names}
-        # What a record is, its fields say, and of some of those that no envelope has also the values.
-        key = encode([list(members), beside])
-        strangers = self.vetted.get(key)
         if strangers is None:
-            found = vetted(text, members, beside, self.kind, self.way.root[1:])
-            strangers = self.vetted.keep(key, found, 2 * len(key))
-        if not (strangers.known and body.history):
+            try:
+                return self.any.read(text), None
+            except msgspec.ValidationError:
+                if (strangers := self._strangers(text)) is None:
+                    raise
+        body = self.any.among(text, strangers.names)
+        if not body.history:
             raise msgspec.ValidationError
-        return body, strangers if strangers.before or strangers.behind else None
+        return body, strangers
+
+    def _strangers(self, text: bytes) -> Strangers | None:
+        """The fields that an envelope does not have. Mostly the next record has the same ones."""
+        self.strange = False
+        found = self.vetting.vet(text) if self.vetting.names else None
+        self.strange = found is not None
+        return found
 
     # -------------------------------------------------------- which way
 
@@ -167,10 +164,10 @@ class Recall:
     def _count(self, messages: int) -> None:
         """Of the records that seemed to repeat others, how many held mostly new messages all the same?"""
         self.trial += 1
-        self.strange += self.memory.new * 2 > messages
+        self.mostly_new += self.memory.new * 2 > messages
         if self.trial == TRIAL:
-            self.passing = PASSING if self.strange * 2 > TRIAL else 0
-            self.trial = self.strange = 0
+            self.passing = PASSING if self.mostly_new * 2 > TRIAL else 0
+            self.trial = self.mostly_new = 0
 
 
 class Way(NamedTuple):

@@ -47,19 +47,23 @@ class Opened(Struct):
 Shape = Callable[[bytes, Members, Options, Account], Opened | None]
 
 
-def open_record(text: bytes, options: Options, account: Account) -> Opened:
-    """The bodies of a record. Raises `Refused`; `DecodeError` and `RecursionError` where the text is no JSON."""
+def open_record(text: bytes, options: Options, account: Account, members: Members | None = None) -> Opened:
+    """The bodies of a record, whose members may be known already.
+
+    Raises `Refused`; `DecodeError` and `RecursionError` where the text is no JSON.
+    """
     if options.at:
         return _wrapped(text, options, account)
     if options.shape in KINDS:
         return _alone(Body(KINDS[options.shape], text))
-    members = members_of(text) if text[:1] == b"{" else {}
+    if members is None:
+        members = members_of(text) if text[:1] == b"{" else {}
     if options.shape is not None:
         return _said(options.shape, text, members, options, account)
     for shape in FOUND.values():
         if (opened := shape(text, members, options, account)) is not None:
             return opened
-    return _alone(Body(recognise(text), text))
+    return _alone(Body(recognise(text, members), text))
 
 
 def _said(name: str, text: bytes, members: Members, options: Options, account: Account) -> Opened:

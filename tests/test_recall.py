@@ -327,3 +327,31 @@ def test_a_record_that_holds_what_stands_for_a_history_is_converted_as_by_the_ro
         session = Session(verb, Options())
         assert isinstance(expected, Converted)
         assert [session.outcome(1, text.encode()) for _ in range(4)] == [expected] * 4
+
+
+TELLING = {
+    "data": [1, {"spans": []}],
+    "log": ["x", {"entries": []}],
+    "object": ["x", "list", "chat.completion.chunk", "response"],
+    "type": ["x", "response.created", "message"],
+    "response": ["", {"choices": []}, [1]],
+    "events": [1, [{"event_data": 1, "event_id": 2}], [{"type": "response.created"}]],
+    "interactions": [1, []],
+    "error": [None, "", {"message": "x"}],
+    "answer": ["", "x"],
+    "contents": [1, []],
+    "ndjson": ["x", '{"done":true,"message":{}}'],
+    "trace_id": ["1", "2", None, 3],
+}
+"""Fields that no request has, each with values of which some tell that a record is none."""
+
+
+@pytest.mark.parametrize("verb", [CHAT, RESPONSES])
+@pytest.mark.parametrize("name", TELLING)
+def test_what_an_unknown_field_tells_is_looked_at_in_every_record(verb, name):
+    session = Session(verb, Options())
+    history = {"messages": [said("so")]} if verb == CHAT else {"input": [ITEMS[0]]}
+    for number, value in enumerate(TELLING[name] * 3):
+        for more in ({}, {"request": number}, {"temperature": number % 2, "top_p": 1}):
+            text = dumps({"request_id": str(number), **history, name: value, **more}).encode()
+            assert session.outcome(1, text) == rooms(verb).outcome(1, text)
