@@ -69,7 +69,7 @@ TEXT = st.text(CHARACTERS, max_size=12) | st.sampled_from(
 WORDS = st.text(CHARACTERS, min_size=1, max_size=12)
 NAMES = st.text("abcXYZ019_-", min_size=1, max_size=8)
 CALL_IDS = (st.sampled_from(["call_", "toolu_", "f:"]) | st.text(CHARACTERS, max_size=8)).map(
-    lambda prefix: [f"{prefix}{number}" for number in range(12, 0, -1)]
+    lambda prefix: [f"{prefix}{number}" for number in range(15, 0, -1)]
 )
 """Ids for the calls of one record, to be taken from the end."""
 NUMBERS = st.sampled_from(["0", "-0", "1", "0.10", "1E+2", "1.0e-3", "12345678901234567890", "-7", "3.1400"])
