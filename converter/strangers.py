@@ -113,6 +113,8 @@ class Vetting:
     def _vetted(self, text: bytes, members: Watched, beside: Members) -> Strangers:
         if not beside.keys().isdisjoint(KINDS[self.kind].type.__struct_encode_fields__):
             return Strangers(False)  # a field of the envelope that outlines do without
+        if self.history not in members:
+            return Strangers(False)  # a request that goes on from a stored response alone
         try:
             opened = open_record(text, Options(), Account(), members)
         except Refused:

@@ -355,3 +355,10 @@ def test_what_an_unknown_field_tells_is_looked_at_in_every_record(verb, name):
         for more in ({}, {"request": number}, {"temperature": number % 2, "top_p": 1}):
             text = dumps({"request_id": str(number), **history, name: value, **more}).encode()
             assert session.outcome(1, text) == rooms(verb).outcome(1, text)
+
+
+def test_a_request_without_its_history_is_converted_as_by_the_rooms():
+    session = Session(RESPONSES, Options())
+    for number in range(4):
+        text = dumps({"model": "m", "previous_response_id": "resp_1", "trace": number}).encode()
+        assert session.outcome(1, text) == rooms(RESPONSES).outcome(1, text)
