@@ -21,8 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-import msgspec
-from samples import VERBS, conversation, of_length, with_tools
+from samples import VERBS, conversation, of_length, recorded, with_tools
 
 SMALLER: Final = 100_000_000
 """Bytes of the file with which the memory of the whole one is compared."""
@@ -50,11 +49,8 @@ def invented(verb: str) -> Iterator[bytes]:
 
 
 def repeated(source: Path, member: str | None) -> Iterator[bytes]:
-    """The lines of a file again and again, or what stands in them under one key."""
-    lines = [line for line in source.read_bytes().splitlines() if line]
-    if member:
-        lines = [bytes(msgspec.json.decode(line, type=dict[str, msgspec.Raw])[member]) for line in lines]
-    return cycle(lines)
+    """The records of a file again and again."""
+    return cycle(recorded(source, member))
 
 
 def fill(path: Path, records: Iterator[bytes], size: int) -> None:

@@ -1,4 +1,4 @@
-"""The conversations that are measured, in both envelopes. All values are invented.
+"""The conversations that are measured, in both envelopes. All values are invented, but for those of a log of one's own.
 
 `chat.json` and `responses.json` hold one conversation: 12 messages with four calls, and the three tools that they call.
 The second was made from the first by the converter, once. Where one record differs from the next (in ids, texts and
@@ -69,6 +69,14 @@ def with_tools(verb: str, how_many: int, *, new: bool = False) -> Sample:
         for tool in body["tools"]:
             tool.get("function", tool)["parameters"]["$comment"] = MARK.decode()
     return Sample((msgspec.json.encode(body),))
+
+
+def recorded(log: Path, member: str | None) -> list[bytes]:
+    """The lines of a file, or what stands in them under one key."""
+    lines = [line for line in log.read_bytes().splitlines() if line.strip()]
+    if member:
+        lines = [bytes(msgspec.json.decode(line, type=dict[str, msgspec.Raw])[member]) for line in lines]
+    return lines
 
 
 def _body(verb: str) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 Run it as ``python tests/benchmarks/speed.py``. All contenders take turns in many short rounds of one process, and each
 ratio is the median over the rounds of a contender's time over the floor's in the same round: a busy machine slows both.
 What counts is the processor time of this thread. ``--profile`` shows where the converter's own time goes.
+
+``--log FILE.jsonl [--member KEY]`` measures a log of one's own instead: its records one after another, as the command
+takes them, for the first time and again.
 """
 
 from __future__ import annotations
@@ -14,17 +17,21 @@ import platform
 import pstats
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import get_context
+from pathlib import Path
 from statistics import median
 from time import thread_time
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from peers import PEERS
-from samples import CALLS, LENGTHS, TOOLS, VERBS, Sample, conversation, of_length, with_tools
+from samples import CALLS, LENGTHS, TOOLS, VERBS, Sample, conversation, of_length, recorded, with_tools
 
 from converter import chat, responses
 from converter.convert import Session
 from converter.options import Options
+from converter.outcome import Account, Converted, Refused, Rejected
+from converter.shapes import open_record
 
 FLOOR: Final = "untyped msgspec decode + encode"
 PROJECT: Final = "this project"
@@ -35,15 +42,20 @@ _TITLES: Final = {"to-responses": "chat → items", "to-chat": "items → chat"}
 
 
 class Effort(NamedTuple):
-    """How long to measure: rounds, seconds a contender has in each, and the sizes of the two small tables."""
+    """How long to measure: rounds, seconds a contender has in each, and the sizes of the two small tables.
+
+    ``sessions`` and ``passes`` are those over a log: fresh processes, and how often each goes on after its first pass.
+    """
 
     rounds: int = 40
     seconds: float = 0.01
     lengths: tuple[int, ...] = LENGTHS
     tools: tuple[int, ...] = TOOLS
+    sessions: int = 3
+    passes: int = 5
 
 
-QUICK: Final = Effort(3, 0.001, LENGTHS[:2], TOOLS[:2])
+QUICK: Final = Effort(3, 0.001, LENGTHS[:2], TOOLS[:2], 1, 1)
 MOST_RECORDS: Final = 1000
 
 
@@ -237,6 +249,121 @@ def _table(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join([line(heads), rule, *map(line, rows)])
 
 
+# ---------------------------------------------------------------- a log of one's own
+
+SETTINGS: Final[dict[str, dict[str, Any]]] = {PROJECT: {}, f"{PROJECT}, --verify": {"verify": True}}
+OUTCOMES: Final = ("written without a notice", "written with notices", "refused")
+
+FAULTY: Final = (
+    b'{"messages":[{"role":"assistant","content":null,"tool_calls":[{"type":"function","id":"c","function":'
+    b'{"name":"f","arguments":"{}"}}]}],"tools":[{"type":"function","function":'
+    b'{"name":"f","parameters":{"type":"object","required":["a"]}}}]}'
+)
+"""A record that is refused in either direction, for its arguments."""
+
+
+class Pass(NamedTuple):
+    """Processor seconds for each record of a log."""
+
+    floors: list[float]
+    times: list[float]
+
+    def ratio(self, chosen: list[int]) -> float:
+        return sum(self.times[at] for at in chosen) / sum(self.floors[at] for at in chosen)
+
+    def share(self, chosen: list[int]) -> float:
+        return sum(self.times[at] for at in chosen) / sum(self.times)
+
+
+class Run(NamedTuple):
+    """What became of each record, and the passes over all of them: in the first everything was new."""
+
+    outcomes: list[str]
+    passes: list[Pass]
+
+
+def run(verb: Any, records: list[bytes], options: dict[str, Any], later: int) -> Run:
+    """One session over a log, again and again. It is the first one only in a process that has converted nothing."""
+    session, untyped = Session(verb, Options(**options)), floor()
+    for record in (*conversation(verb).records(10), FAULTY):  # imports what takes long, and shares nothing with the log
+        untyped(record)
+        session.outcome(1, record)
+    gc.collect()
+    gc.freeze()
+    found: list[Converted | Rejected] = []
+    passes = []
+    for _ in range(1 + later):
+        floors = [spent(untyped, [record]) for record in records]
+        found.clear()
+        times = [spent(lambda record: found.append(session.outcome(1, record)), [record]) for record in records]
+        passes.append(Pass(floors, times))
+    return Run([_outcome(one) for one in found], passes)
+
+
+def _outcome(found: Converted | Rejected) -> str:
+    if isinstance(found, Rejected):
+        return OUTCOMES[2]
+    return OUTCOMES[1 if found.notices else 0]
+
+
+def over_log(verb: str, records: list[bytes], effort: Effort) -> str:
+    """A row for all records of each setting, and one for each outcome."""
+    rows = []
+    for name, options in SETTINGS.items():
+        with get_context("spawn").Pool(1, maxtasksperchild=1) as fresh:
+            asked = [(verb, records, options, effort.passes)] * effort.sessions
+            runs = fresh.starmap(run, asked, chunksize=1)
+        outcomes = runs[0].outcomes
+        rows.append(_row(name, list(range(len(records))), runs))
+        rows += [_row(f"- {one}", [at for at, each in enumerate(outcomes) if each == one], runs) for one in OUTCOMES]
+    heads = ["", "records", "first pass, ratio", "share of time", "later passes, ratio", "share of time"]
+    return _table(heads, rows)
+
+
+def _row(name: str, chosen: list[int], runs: list[Run]) -> list[str]:
+    cells = [name, f"{len(chosen):,}"]
+    firsts = [run.passes[0] for run in runs]
+    laters = [each for run in runs for each in run.passes[1:]]
+    for passes in (firsts, laters):
+        if chosen:
+            ratio, share = (median(of(each, chosen) for each in passes) for of in (Pass.ratio, Pass.share))
+            cells += [f"{ratio:.2f}", f"{share:.0%}"]
+        else:
+            cells += ["-", "-"]
+    return cells
+
+
+def called_for(records: list[bytes]) -> str:
+    """The command that leads out of the envelope of the first record that has one."""
+    for record in records:
+        try:
+            [body, *_] = open_record(record, Options(), Account(frozenset())).bodies
+        except (Refused, msgspec.DecodeError, RecursionError):
+            continue
+        return "to-responses" if body.kind.envelope == "chat" else "to-chat"
+    raise SystemExit("no record of the log is of a known shape")
+
+
+def report_log(log: Path, member: str | None, verb: str | None, effort: Effort) -> None:
+    """Print the table of a log."""
+    every = recorded(log, member)
+    records = [record for record in every if _decodes(record)]
+    verb = verb or called_for(records)
+    print(f"## {_TITLES[verb]}: {len(records):,} records of {log.name}, {sum(map(len, records)) / 1e6:,.1f} MB\n")
+    print(f"Time over that of the floor for the same records, in {effort.sessions} sessions ", end="")
+    print(f"with a first pass and {effort.passes} later ones each.", end="")
+    print(f" Left out, as the floor cannot decode them: {len(every) - len(records)}.\n")
+    print(over_log(verb, records, effort))
+
+
+def _decodes(record: bytes) -> bool:
+    try:
+        msgspec.json.decode(record)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
 # ---------------------------------------------------------------- the program
 
 
@@ -279,12 +406,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the converter against the floor and against its peers.")
     parser.add_argument("--quick", action="store_true", help="few rounds, small sizes: does it run?")
     parser.add_argument("--profile", action="store_true", help="print where the converter's time goes, and no tables")
+    parser.add_argument("--log", type=Path, help="measure the records of this file, one a line, and no tables")
+    parser.add_argument("--member", help="the key under which a line of the log holds the record")
+    parser.add_argument("--verb", choices=VERBS, help="for the log; without it, what its first record calls for")
     asked = parser.parse_args()
+    effort = QUICK if asked.quick else Effort()
     if asked.profile:
         for verb in VERBS:
             profile(verb)
+    elif asked.log:
+        report_log(asked.log, asked.member, asked.verb, effort)
     else:
-        report(QUICK if asked.quick else Effort())
+        report(effort)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The benchmark runs, and its table has the project's rows. Nothing here depends on how fast the machine is."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,12 @@ SPEED = Path(__file__).with_name("speed.py")
 
 @pytest.fixture(scope="module")
 def tables() -> list[list[list[str]]]:
+    return quick()
+
+
+def quick(*options) -> list[list[list[str]]]:
     """The tables of a quick run: rows of cells."""
-    run = [sys.executable, "-X", "utf8", str(SPEED), "--quick"]
+    run = [sys.executable, "-X", "utf8", str(SPEED), "--quick", *map(str, options)]
     done = subprocess.run(run, capture_output=True, timeout=120, check=True)
     found: list[list[list[str]]] = [[]]
     for line in done.stdout.decode().splitlines():
@@ -41,3 +46,30 @@ def test_the_small_tables_hold_a_row_for_each_size(tables):
     assert [row[0] for row in tools] == ["tools", "1", "16"]
     for row in lengths[1:] + tools[1:]:
         assert all(number(cell) > 0 for cell in row[1:])
+
+
+USER = {"role": "user", "content": "hi"}
+ORPHAN = {"role": "tool", "tool_call_id": "c", "content": "x"}
+CHAT = [{"messages": [USER]}, {"messages": [USER], "seed": 1}, {"messages": [ORPHAN]}, {"messages": [USER, USER]}]
+ITEMS = [{"input": "hi"}, {"input": "hi", "truncation": "auto"}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "counts"),
+    [
+        ([{"body": record} for record in CHAT], ["--member", "body"], [4, 2, 1, 1]),
+        ([*ITEMS, {"input": "\ud800"}], [], [2, 1, 1, 0]),  # the floor does not decode the last one
+        (ITEMS, ["--verb", "to-responses"], [2, 2, 0, 0]),
+    ],
+    ids=["a member", "a lone surrogate", "a verb"],
+)
+def test_a_log_is_measured_by_what_becomes_of_its_records(tmp_path, lines, options, counts):
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    [[_, *rows]] = quick("--log", log, *options)
+    assert [row[0] for row in rows if not row[0].startswith("- ")] == ["this project", "this project, --verify"]
+    assert [int(row[1]) for row in rows] == counts * 2
+    for row in rows:
+        assert [cell == "-" for cell in row[2:]] == [row[1] == "0"] * 4
+        assert all(number(cell) > 0 for cell in row[2::2] if cell != "-")
+    assert [row[3::2] for row in rows[::4]] == [["100%", "100%"]] * 2
