@@ -3,10 +3,12 @@
 An order is a word of letters: `a` a call with the id a, `A` its output, `u` a user's and `s` an assistant's message.
 """
 
+import json
+
 import pytest
 from strategies import USER, USER_ITEM, asks, call, function_call, output, said, tool
 
-from converter import Options, Refused, Verdict, replay_gate, to_chat, to_responses
+from converter import Notice, Options, Refused, Verdict, replay_gate, to_chat, to_responses
 
 KNOWN = {"tools": {"f": True}}
 GOOD = {"type": "function_call", "status": "completed", "arguments": "{}"}
@@ -25,6 +27,13 @@ def messages(order):
     return [
         entries.get(letter) or (asks(call(id=letter)) if letter.islower() else tool(letter.lower())) for letter in order
     ]
+
+
+def refused(convert, record):
+    """The reasons."""
+    with pytest.raises(Refused) as raised:
+        convert(record, Options(**KNOWN))
+    return raised.value.reasons
 
 
 def said_of(convert, record, **options):
@@ -51,6 +60,7 @@ ORDERS = [
     ("AbB", [("orphan_output", 0)]),
     ("AbBa", [("early_output", 0)]),
     ("au", [("unanswered_call", 0)]),
+    ("aau", [("ambiguous_call_id", 1), ("unanswered_call", 0)]),
 ]
 
 
@@ -58,8 +68,9 @@ ORDERS = [
 def test_what_is_said_of_an_order(order, expected):
     refuses = {code for code, _ in expected} - {"open_call", "reused_call_id"}
     expected = [one for one in expected if not refuses or one[0] in refuses]
-    assert said_of(to_responses, messages(order)) == expected
-    assert said_of(to_chat, items(order)) == expected
+    for record in (messages(order), items(order)):  # one of the two is in the target envelope already
+        assert said_of(to_responses, record) == expected
+        assert said_of(to_chat, record) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,10 +81,12 @@ def test_what_is_said_of_an_order(order, expected):
         ("abAc", [("unanswered_call", 1)]),
         ("abAcC", [("unanswered_call", 1)]),
         ("abu", [("unanswered_call", 0), ("unanswered_call", 1)]),
+        ("aAbuc", [("unanswered_call", 2)]),
     ],
 )
 def test_an_output_ends_the_turn_of_items(order, expected):
     assert said_of(to_chat, items(order)) == expected
+    assert said_of(to_responses, items(order)) == expected
 
 
 TWO = [asks(call(id="a"), call(id="b")), tool("a")]
@@ -127,6 +140,9 @@ def test_a_legacy_call_is_judged_and_answered_once():
     assert said_of(to_chat, [USER, broken, answer]) == [("arguments_parse", 1)]
     assert said_of(to_chat, [legacy, answer, answer]) == [("duplicate_output", 2)]
     assert said_of(to_responses, [legacy, answer, answer], **openai) == [("orphan_output", 2)]
+    assert [one.path for one in refused(to_chat, [USER, broken, answer])] == ["/1/function_call/arguments"]
+    assert [one.path for one in refused(to_chat, [legacy, answer, answer])] == ["/2"]
+    assert to_chat([legacy], Options(**KNOWN)).notices == [Notice("open_call", ["/0"])]
 
 
 def test_a_tool_that_allowed_tools_names_is_no_oddity():
@@ -140,6 +156,14 @@ def test_a_tool_that_allowed_tools_names_is_no_oddity():
     [notice] = [one for one in to_responses(record).notices if one.code == "odd"]
     assert notice.paths == ["/messages/0/tool_calls/1/function/name"]
     assert notice.detail == "a call to a tool that allowed_tools leaves out"
+
+
+def test_a_call_that_allowed_tools_leaves_out_is_named_each_time():
+    tool = {"type": "function", "name": "f", "parameters": {}, "strict": False}
+    only = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "g"}]}
+    calls = [function_call(), output(), function_call(id="call_2"), output("call_2")]
+    notices = to_chat({"input": calls, "tools": [tool, {**tool, "name": "g"}], "tool_choice": only}).notices
+    assert [one.paths for one in notices if one.code == "odd"] == [["/input/0/name", "/input/2/name"]]
 
 
 def test_an_output_whose_call_is_in_a_history_elsewhere_is_no_orphan():
@@ -163,6 +187,11 @@ def test_a_namespace_matters_for_calls_alone():
     assert replay_gate({"type": "message", "namespace": "n"}, None) is Verdict.NOT_FUNCTION_CALL
 
 
+@pytest.mark.parametrize("item", [{}, {"type": None}, {"type": ["function_call"]}])
+def test_an_item_whose_type_is_no_text_cannot_be_replayed_elsewhere(item):
+    assert replay_gate(item, None) is Verdict.NAMESPACED
+
+
 def test_a_schema_that_cannot_be_used_is_an_error():
     with pytest.raises(ValueError, match=r"^the schema cannot be used: the schema "):
         replay_gate(GOOD, {"type": "nonsense"})
@@ -174,9 +203,7 @@ LONE = "\\ud83d"
 
 
 def reasons_of(convert, text):
-    with pytest.raises(Refused) as refused:
-        convert(text, Options(**KNOWN))
-    return [str(reason) for reason in refused.value.reasons]
+    return [str(reason) for reason in refused(convert, text)]
 
 
 ASKED = (
@@ -212,6 +239,16 @@ def test_a_lone_surrogate_in_a_call(values, sentence):
     assert sum("surrogate" in one or "a tool name" in one for one in reasons_of(to_responses, ASKED % values)) < 2
 
 
+@pytest.mark.parametrize("convert", [to_responses, to_chat])
+@pytest.mark.parametrize("form", [messages, items])
+@pytest.mark.parametrize(("order", "expected"), [("aa", [0, 1]), ("au", [0])])
+def test_a_call_whose_id_holds_a_lone_surrogate_waits_for_no_output(convert, form, order, expected):
+    """It is refused for its id, and not once more for a second one with that id, or for the output that is missing."""
+    record = json.dumps(form(order)).replace('"a"', f'"{LONE}"')
+    found = [(reason.code, reason.message, int(reason.path.split("/")[1])) for reason in refused(convert, record)]
+    assert found == [("limit", "a lone surrogate in a call id", position) for position in expected]
+
+
 # ---------------------------------------------------------------- texts as long as the specification lets them be
 
 
@@ -236,4 +273,10 @@ def test_the_longest_part(part, limit, more):
 @pytest.mark.parametrize("more", [0, 1])
 def test_the_longest_output(more):
     record = [asks(call()), tool(content="x" * (10_485_760 + more))]
+    assert said_of(to_responses, record) == [("limit", 1)] * more
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_longest_refusal(more):
+    record = [USER, {"role": "assistant", "content": None, "refusal": "x" * (10_485_760 + more)}]
     assert said_of(to_responses, record) == [("limit", 1)] * more
