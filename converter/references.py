@@ -144,6 +144,7 @@ def follow(root: dict[str, Any], draft: Draft, is_schema: Callable[[Any], bool])
     import referencing
 
     specification = _specification(draft)
+    identifier = "id" if draft.validator == "Draft4Validator" else "$id"
     known = {id(node) for node in islice(every_node(root), MOST_FOLLOWED + 1)}
     if len(known) > MOST_FOLLOWED:
         raise UnusableError(f"has more than {MOST_FOLLOWED:,} subschemas, and references between them")
@@ -159,7 +160,8 @@ def follow(root: dict[str, Any], draft: Draft, is_schema: Callable[[Any], bool])
             continue
         same = beside[id(node)] = []
         for keyword, each in _subschemas(node):
-            left.append((each, resolver.in_subresource(specification.create_resource(each))))
+            named = isinstance(each.get(identifier, ""), str)  # it may be anything where the draft knows no schema
+            left.append((each, resolver.in_subresource(specification.create_resource(each)) if named else resolver))
             if keyword in _BESIDE:
                 same.append(id(each))
         for keyword in draft.references:

@@ -378,6 +378,19 @@ def test_references_inside_the_schema_are_followed(make: Make, schema: Any, good
     assert [tool.verdict(good), tool.verdict(bad)] == [OK, SCHEMA]
 
 
+@pytest.mark.parametrize(("draft", "keyword"), [("draft-04", "id"), ("draft-06", "$id"), ("draft-07", "$id")])
+def test_an_identifier_that_is_no_text_means_nothing_where_the_draft_knows_no_schema(
+    make: Make, draft: str, keyword: str
+) -> None:
+    named = {
+        "$schema": f"http://json-schema.org/{draft}/schema#",
+        "$defs": {"a": {keyword: 1}},
+        "definitions": {"b": {}},
+    }
+    assert make({**named, "not": {"$ref": "#/definitions/b"}}).problem is None
+    assert make({**named, "not": {"$ref": "#/$defs/a"}}).problem == "the schema holds a reference to what is no schema"
+
+
 def test_a_schema_that_explodes_is_refused(make: Make) -> None:
     doubling: dict[str, Any] = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(40)}
     chain: dict[str, Any] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(2000)}
