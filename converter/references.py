@@ -165,8 +165,8 @@ def follow(root: dict[str, Any], draft: Draft, is_schema: Callable[[Any], bool])
             if keyword in _BESIDE:
                 same.append(id(each))
         for keyword in draft.references:
-            if keyword in node:
-                target = _target(resolver, node[keyword])
+            if isinstance(reference := node.get(keyword), str):  # it too may be anything there
+                target = _target(resolver, reference)
                 if id(target.contents) not in checked and not is_schema(target.contents):
                     raise UnusableError("holds a reference to what is no schema")
                 if isinstance(target.contents, dict) and id(target.contents) not in known:
@@ -197,7 +197,7 @@ def _target(resolver: Any, reference: str) -> Any:
 
     try:
         return resolver.lookup(reference)
-    except (Unresolvable, ValueError):
+    except (Unresolvable, ValueError, TypeError, AttributeError):  # the last two: on the way through what is no object
         nowhere = reference.startswith("#")
         raise UnusableError(
             "holds a reference that leads nowhere" if nowhere else "refers to something outside itself"

@@ -314,6 +314,8 @@ LOCAL = {"$defs": {"word": {"$anchor": "here", "$id": "https://a.example/word", 
         ({"$ref": "#/a"}, "leads nowhere"),
         ({"$ref": "#a"}, "leads nowhere"),
         ({"allOf": [True], "items": {"$ref": "#/allOf/x"}}, "leads nowhere"),
+        ({"$ref": "#/$defs/a/properties/b", "$defs": {"a": True}}, "leads nowhere"),
+        ({"$ref": "#/minimum/b", "minimum": 1}, "leads nowhere"),
         ({"$ref": "#/x", "x": {"type": "STRING"}}, "what is no schema"),
         ({"$ref": "#/x", "x": [1]}, "what is no schema"),
         ({"$ref": "#"}, "leads back to itself"),
@@ -378,8 +380,10 @@ def test_references_inside_the_schema_are_followed(make: Make, schema: Any, good
     assert [tool.verdict(good), tool.verdict(bad)] == [OK, SCHEMA]
 
 
-@pytest.mark.parametrize(("draft", "keyword"), [("draft-04", "id"), ("draft-06", "$id"), ("draft-07", "$id")])
-def test_an_identifier_that_is_no_text_means_nothing_where_the_draft_knows_no_schema(
+@pytest.mark.parametrize(
+    ("draft", "keyword"), [("draft-04", "id"), ("draft-06", "$id"), ("draft-07", "$id"), ("draft-07", "$ref")]
+)
+def test_a_name_that_is_no_text_means_nothing_where_the_draft_knows_no_schema(
     make: Make, draft: str, keyword: str
 ) -> None:
     named = {
