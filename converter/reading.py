@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -189,12 +189,17 @@ class _Fields:
     """A struct's fields, ready to read: by name the plan, whether it is required, whether it may be null."""
 
     def __init__(self, info: types.StructType) -> None:
+        self.info = info
         self.cls = info.cls
         self.tag_field = info.tag_field
-        self.fields = {
-            field.encode_name: (_plan(field.type), field.required, _nullable(field.type)) for field in info.fields
-        }
         self.required = [field.encode_name for field in info.fields if field.required]
+
+    @cached_property
+    def fields(self) -> dict[str, tuple[Plan, bool, bool]]:
+        """Planned when the first such struct is read: a record holds few of those that its type names."""
+        return {
+            field.encode_name: (_plan(field.type), field.required, _nullable(field.type)) for field in self.info.fields
+        }
 
     def read(self, members: Members, path: str, reading: Reading) -> Any:
         result: dict[str, Any] = {}
@@ -291,7 +296,8 @@ def _union(info: Any) -> Plan:
     by_kind: dict[str, Plan] = {}
     for one in info.types:
         if isinstance(one, types.StructType):
-            by_kind["an object"] = _tagged(structs) if len(structs) > 1 else _struct(one)
+            if one is structs[0]:
+                by_kind["an object"] = _tagged(structs) if len(structs) > 1 else _struct(one)
         elif isinstance(one, (types.IntType, types.FloatType)):
             by_kind["a number"] = _anything(one) if by_kind.get("a number") else _plan(one)
         else:
