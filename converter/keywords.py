@@ -43,17 +43,22 @@ class Budget:
         if self.left < 0:
             raise GivenUpError
 
-    def apply(self, keyword: str, given: Any, value: Any) -> None:
-        """Pay for one keyword on one value: for going over both once, and for a message that spells the value."""
+    def own(self, keyword: str, given: Any) -> float:
+        """The steps that one keyword takes whatever the value."""
         steps: float = _DEAR.get(keyword, 1)
-        if type(value) is dict or type(value) is list:
-            steps += len(value) / 8 + self.sizes.of(value) / 512
-        elif type(value) is str or type(value) is Decimal:
-            steps += value.__sizeof__() / 512
         if keyword in ("required", "dependentRequired", "dependencies"):
             steps += self.sizes.of(given) / 256
         elif type(given) is dict or type(given) is list:
             steps += len(given) / 16
+        return steps
+
+    def apply(self, keyword: str, given: Any, value: Any) -> None:
+        """Pay for one keyword on one value: for going over both once, and for a message that spells the value."""
+        steps = self.own(keyword, given)
+        if type(value) is dict or type(value) is list:
+            steps += len(value) / 8 + self.sizes.of(value) / 512
+        elif type(value) is str or type(value) is Decimal:
+            steps += value.__sizeof__() / 512
         if keyword in ("unevaluatedProperties", "unevaluatedItems") and type(value) in (dict, list):
             # jsonschema goes through all that may apply, and looks each name up in a list of what they name.
             steps += self.applied * (1 + len(value) + len(value) ** 2 / 128)
@@ -99,10 +104,8 @@ def _slow_engine(draft: Draft) -> Any:
     )
 
 
-def is_schema(schema: Any, draft: Draft) -> bool:
-    """Whether a schema is valid under its metaschema, where that can be told in bounded time."""
-    import jsonschema
-
+def afford(schema: Any) -> None:
+    """Give up on a schema that is not held against its metaschema in bounded time."""
     budget = Budget()
     for node in every_node(schema):
         budget.spend(160)
@@ -111,6 +114,13 @@ def is_schema(schema: Any, draft: Draft) -> bool:
             budget.spend(1 + len(inside) + 120 * sum(type(each) is bool for each in inside))
             if type(value) is list and len({type(each) for each in value}) > 1:
                 budget.spend(len(inside) ** 2 / 16)  # jsonschema compares all pairs of what cannot be sorted
+
+
+def is_schema(schema: Any, draft: Draft) -> bool:
+    """Whether a schema is valid under its metaschema, where that can be told in bounded time."""
+    import jsonschema
+
+    afford(schema)
     try:
         getattr(jsonschema, draft.validator).check_schema(schema, format_checker=None)
     except jsonschema.SchemaError:

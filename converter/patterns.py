@@ -56,6 +56,13 @@ def effort(pattern: re.Pattern[str], text: str) -> float:
     return ways.times * min(comb(len(text) + ways.power, ways.power), 10**15) / TRIES_A_STEP
 
 
+def slope(pattern: re.Pattern[str]) -> float | None:
+    """The steps for each character, and for the end, of a text: `effort` is no more. None where it grows faster."""
+    ways = _ways_of(pattern.pattern)
+    assert ways is not None
+    return ways.times / TRIES_A_STEP if ways.power <= 1 else None
+
+
 def _python_token(match: re.Match[str]) -> str:
     token = match[0]
     if token[0] == "[":

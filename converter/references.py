@@ -18,7 +18,9 @@ MOST_APPLIED, LONGEST_CHAIN = 10_000, 64
 MOST_FOLLOWED: Final = 20_000
 """Subschemas of a schema whose references are followed: some ten microseconds each."""
 
-_BESIDE: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
+SAME_VALUE: Final = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+)
 _SINGLE: Final = frozenset({"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if"}) | {
     *("items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties")
 }
@@ -64,7 +66,7 @@ def read_schema(text: bytes) -> tuple[Any, bool]:
     return schema, plain
 
 
-def _dialect(node: dict[str, Any], default: Draft) -> Draft:
+def dialect(node: dict[str, Any], default: Draft = _DRAFTS[_NEWEST]) -> Draft:
     """The draft that a schema names."""
     if "$schema" not in node:
         return default
@@ -99,13 +101,13 @@ def every_node(root: Any) -> Iterator[dict[str, Any]]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node.get("$ref"), str) and isinstance(target := _pointed(root, node["$ref"]), dict):
+        if isinstance(node.get("$ref"), str) and isinstance(target := pointed(root, node["$ref"]), dict):
             left.append(target)
         left += [each for _, each in _subschemas(node)]
         yield node
 
 
-def _pointed(root: Any, reference: str) -> Any:
+def pointed(root: Any, reference: str) -> Any:
     """What stands where ``#/a/b`` points to, or None."""
     place = root if reference.startswith("#/") else None
     for step in unquote(reference).split("/")[1:]:
@@ -121,9 +123,9 @@ def settle(root: Any) -> Draft:
     """The draft of a schema. Takes out, in place, what only one engine would assert, and ``$schema``, now known."""
     if not isinstance(root, dict):
         return _DRAFTS[_NEWEST]
-    draft = _dialect(root, _DRAFTS[_NEWEST])
+    draft = dialect(root)
     for node in every_node(root):
-        if _dialect(node, draft) is not draft:
+        if dialect(node, draft) is not draft:
             raise UnusableError("mixes drafts")
         for keyword in draft.ignored:
             node.pop(keyword, None)
@@ -162,7 +164,7 @@ def follow(root: dict[str, Any], draft: Draft, is_schema: Callable[[Any], bool])
         for keyword, each in _subschemas(node):
             named = isinstance(each.get(identifier, ""), str)  # it may be anything where the draft knows no schema
             left.append((each, resolver.in_subresource(specification.create_resource(each)) if named else resolver))
-            if keyword in _BESIDE:
+            if keyword in SAME_VALUE:
                 same.append(id(each))
         for keyword in draft.references:
             if isinstance(reference := node.get(keyword), str):  # it too may be anything there
@@ -178,7 +180,7 @@ def follow(root: dict[str, Any], draft: Draft, is_schema: Callable[[Any], bool])
         for keyword, anchor in (("$dynamicRef", "$dynamicAnchor"), ("$recursiveRef", "$recursiveAnchor")):
             if node.get(anchor):  # may be the target of any dynamic reference, to err towards refusing
                 beside.setdefault(keyword, []).append(id(node))
-    return _bound(beside)
+    return bound(beside)
 
 
 def _declared(document: Any) -> set[int]:
@@ -204,7 +206,7 @@ def _target(resolver: Any, reference: str) -> Any:
         ) from None
 
 
-def _bound(beside: dict[Any, list[Any]]) -> int:
+def bound(beside: dict[Any, list[Any]]) -> int:
     """Refuse circles (they never end) and graphs whose check would take more than a stated number of steps."""
     steps: dict[Any, int] = {}
     chain: dict[Any, int] = {}

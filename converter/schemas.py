@@ -3,9 +3,11 @@
 Two engines: jsonschema-rs (extra ``fast``) says yes or no, jsonschema says why, and checks what the first one cannot
 take (lone surrogates, numbers beyond a double, look-around in a pattern). They must agree, so the few keywords where
 they differ are settled here: exact ``multipleOf``, ECMA 262 patterns, no ``format`` and no ``contentEncoding``.
-Both are imported when the first schema is looked at. Nothing is ever fetched.
+Nothing is ever fetched.
 
-A check by jsonschema that would take too long is given up (see `keywords`), which is never OK.
+What is sure without an engine (see `surely`) is not asked of one: most schemas are plain, and most arguments fit. An
+engine is imported, and made ready for a schema, when something is not. A check by jsonschema that would take too long
+is given up (see `keywords`), which is never OK.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from itertools import islice
 from typing import Any, Final, NoReturn
 
 from converter.arguments import MEMO_CHARACTERS, flat, holds_large_real, parse_verdict, readings
-from converter.keywords import BUDGET, MOST_STEPS, Budget, GivenUpError, is_schema, slow_validator
+from converter.keywords import BUDGET, MOST_STEPS, Budget, GivenUpError, afford, is_schema, slow_validator
 from converter.memo import Memo
 from converter.outcome import Verdict
-from converter.patterns import UnusableError
+from converter.patterns import UnusableError, compiled
 from converter.reading import has_null_members
 from converter.references import Draft, every_node, follow, read_schema, settle
+from converter.surely import NOTHING, Certain, certain, usable
 
 __all__ = ["ToolSchema", "parse_verdict", "strict_qualifies", "tool_schema"]
 
@@ -30,6 +33,12 @@ SCHEMA_BYTES: Final = 16 << 20
 """How much text of schemas is remembered before it starts afresh; what is made of it takes some fifty times as much."""
 
 _BESIDE: Final = 16 << 10  # so that no more than about a thousand are remembered
+
+SMALL: Final = 3_500
+"""Bytes of a schema that is surely no larger than `afford` bears: 161 steps for ``{},``, and all pairs of a list."""
+
+OFTEN: Final = 100
+"""So many arguments of one schema are worth the time in which the fast engine is made ready."""
 
 _GIVEN_UP: Final = (
     "the check was given up, as it takes too long or nests too deep: install the extra `fast`, or simplify the schema"
@@ -66,6 +75,23 @@ def _fast_validator(schema: Any, draft: Draft) -> Any:
         return None  # jsonschema decides whether the schema is at fault
 
 
+def _surely_usable(schema: Any, text: bytes) -> bool:
+    """Whether a plain schema has no `problem` with either engine, as far as can be told without one."""
+    try:
+        if len(text) > SMALL:
+            afford(schema)
+        patterns = usable(schema)
+        if not patterns:
+            return patterns is not None
+        if _fast_engine() is not None:
+            return False  # which has read them before they are looked at here
+        for pattern in patterns:
+            compiled(pattern)
+    except (GivenUpError, UnusableError):
+        return False
+    return True
+
+
 PADDED: Final = ", and has null members as tables pad their rows with (--repair null-padding leaves them out)"
 
 
@@ -79,6 +105,7 @@ class ToolSchema:
 
     __slots__ = (
         "_applied",
+        "_certain",
         "_divides",
         "_draft",
         "_fast",
@@ -97,60 +124,70 @@ class ToolSchema:
         self.known: Memo[str, Verdict] = Memo(MEMO_CHARACTERS)
         self._applied = 1
         self._patterns: tuple[re.Pattern[str], ...] = ()
+        self._draft: Draft | None = None  # until an engine is needed
         self._fast: Any = None
         self._slow: Any = None
+        self._certain: Certain | None = None
         self._named: set[Any] = set()  # the properties that the schema names, once a fault had to be worded
         self._stopped = ""  # the arguments whose check was given up last: their fault is known
         try:
-            self._build()
+            schema, plain = read_schema(text)
+            if not (plain and _surely_usable(schema, text)):
+                self._certain = NOTHING
+                self._build(schema, plain)
         except UnusableError as problem:
             self.problem = f"the schema {problem}"
         except GivenUpError:
             self.problem = "the schema is larger than can be checked without the extra `fast`"
 
-    def _build(self) -> None:
-        schema, plain = read_schema(self._text)
-        self._draft = draft = settle(schema)
-        # Of a large real, jsonschema-rs divides the double; here it is divided as it is spelled.
-        self._divides = re.search(rb"multipleOf|\\u", self._text) is not None
-        plain = plain and not (self._divides and holds_large_real(schema))
-        self._fast = _fast_validator(schema, self._draft) if plain else None
+    def _build(self, schema: Any, plain: bool) -> None:
+        draft = self._engage(schema, plain)
         if self._fast is None and not is_schema(schema, draft):
             padded = PADDED if has_null_members(self._text) else ""
-            name = self._draft.validator.removesuffix("Validator")
+            name = draft.validator.removesuffix("Validator")
             raise UnusableError(f"is invalid under the metaschema of {name}{padded}")
         if isinstance(schema, dict) and re.search(rb'ef"|\\u|unevaluated', self._text):
             self._applied = follow(schema, draft, lambda each: is_schema(each, draft))
         if self._fast is None:
-            self._prepare()
+            self._prepare(draft)
 
-    def _prepare(self) -> None:
-        self._slow, self._patterns = slow_validator(self._text, self._draft)
+    def _engage(self, schema: Any, plain: bool) -> Draft:
+        """Settle the schema, and have the fast engine take it where it can be had."""
+        draft = settle(schema)
+        # Of a large real, jsonschema-rs divides the double; here it is divided as it is spelled.
+        self._divides = re.search(rb"multipleOf|\\u", self._text) is not None
+        plain = plain and not (self._divides and holds_large_real(schema))
+        self._fast = _fast_validator(schema, draft) if plain else None
+        self._draft = draft
+        return draft
+
+    def _engaged(self) -> Draft:
+        return self._draft or self._engage(*read_schema(self._text))
+
+    def _prepare(self, draft: Draft) -> None:
+        self._slow, self._patterns = slow_validator(self._text, draft)
 
     def verdict(self, arguments: str) -> Verdict:
         """ARGUMENTS_PARSE, ARGUMENTS_SCHEMA or OK. With a `problem`, arguments that parse are OK, unchecked."""
         known = self.known.get(arguments)
         if known is not None:
             return known
-        quick = self._fast is not None and self.problem is None and not self._divides
-        if quick and (value := flat(arguments)) is not None:
-            try:
-                if self._fast.is_valid(value):
-                    return self.known.keep(arguments, Verdict.OK)
-            except (ValueError, TypeError, OverflowError):
-                pass  # a value that it does not take
-        try:
-            taken = readings(arguments)
-        except ValueError:
-            verdict = Verdict.ARGUMENTS_PARSE
+        if self.problem:
+            return parse_verdict(arguments)  # not remembered: what is in `known` has been checked
+        if (value := flat(arguments)) is not None:
+            passed = self._fits(arguments, value, True)
         else:
-            if self.problem:
-                return Verdict.OK  # not remembered: what is in `known` has been checked
+            try:
+                taken = readings(arguments)
+            except ValueError:
+                return self.known.keep(arguments, Verdict.ARGUMENTS_PARSE)
             passed = all(self._fits(arguments, value, plain) for value, plain in taken)
-            verdict = Verdict.OK if passed else Verdict.ARGUMENTS_SCHEMA
-        return verdict if self.problem else self.known.keep(arguments, verdict)
+        return self.known.keep(arguments, Verdict.OK if passed else Verdict.ARGUMENTS_SCHEMA)
 
     def _fits(self, arguments: str, value: Any, plain: bool) -> bool:
+        if self._fast is None and plain and self._surely(arguments, value):
+            return True
+        self._engaged()
         if plain and self._fast is not None and not (self._divides and holds_large_real(value)):
             try:
                 return bool(self._fast.is_valid(value))
@@ -161,13 +198,20 @@ class ToolSchema:
             self._stopped = arguments
         return errors == []
 
+    def _surely(self, arguments: str, value: Any) -> bool:
+        if self._certain is None:
+            self._certain = certain(read_schema(self._text)[0])
+        if len(self.known) >= OFTEN:
+            self._engaged()  # the fast engine, once it is there, is faster still
+        return len(arguments) <= self._certain.longest and self._certain.test(value)
+
     def _errors(self, value: Any, most: int, steps: float) -> list[Any] | None:
         """The first failures that jsonschema finds; None if it found none, but was stopped."""
         errors: list[Any] = []
         started = BUDGET.set(Budget(self._applied, self._patterns, steps))
         try:
             if self._slow is None:
-                self._prepare()
+                self._prepare(self._engaged())
             for error in islice(self._slow.iter_errors(value), most):
                 errors.append(error)
         except (GivenUpError, UnusableError, RecursionError):
@@ -186,6 +230,7 @@ class ToolSchema:
             return self.problem
         errors: list[Any] | None = None
         if arguments != self._stopped:
+            self._engaged()
             # Where the other engine has judged, only a sentence is looked for: it is not worth as much time.
             steps = MOST_STEPS if self._fast is None else MOST_STEPS / 8
             errors = next((found for value, _ in taken if (found := self._errors(value, 50, steps)) != []), [])

@@ -12,6 +12,7 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from converter import schemas
+from converter import schemas, surely
+from converter.keywords import BUDGET, MOST_STEPS, Budget, slow_validator
 from converter.outcome import Verdict
+from converter.references import settle
 from converter.schemas import ToolSchema
 
 pytest.importorskip("jsonschema_rs")
@@ -30,13 +33,48 @@ ONLY_FAST = "only the extra `fast`", "without the extra `fast`"
 """What the pure engine says of a schema that it does not take although it may be right."""
 
 
-def both(schema: Any) -> tuple[ToolSchema, ToolSchema]:
+class Engine:
+    """A schema in one engine. What is sure without an engine has to be what the engine says when it is always asked."""
+
+    def __init__(self, text: bytes, **without: Any) -> None:
+        self.without = without
+        with self.patched():
+            self.quick = ToolSchema(text)
+        with self.patched(usable=lambda schema: None):
+            self.alone = ToolSchema(text)
+        assert self.quick.problem == self.alone.problem
+
+    @contextmanager
+    def patched(self, **more: Any) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, stand_in in {**self.without, **more}.items():
+                patch.setattr(schemas, name, stand_in)
+            yield
+
+    @property
+    def problem(self) -> str | None:
+        return self.alone.problem
+
+    def verdict(self, arguments: str) -> Verdict:
+        with self.patched():
+            found = self.quick.verdict(arguments)
+        assert found is self.alone.verdict(arguments), arguments
+        return found
+
+    def fault(self, arguments: str) -> str:
+        with self.patched():
+            sentence = self.quick.fault(arguments)
+        assert sentence == self.alone.fault(arguments)
+        return sentence
+
+
+Engines = tuple[Engine, Engine]
+
+
+def both(schema: Any) -> Engines:
     """One schema in both engines. The pure one may refuse what the other takes, and says why; nothing else differs."""
     text = json.dumps(schema).encode()
-    fast = ToolSchema(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schemas, "_fast_engine", lambda: None)
-        pure = ToolSchema(text)
+    fast, pure = Engine(text), Engine(text, _fast_engine=lambda: None)
     if fast.problem is None and pure.problem is not None:
         assert any(words in pure.problem for words in ONLY_FAST)
     else:
@@ -44,7 +82,7 @@ def both(schema: Any) -> tuple[ToolSchema, ToolSchema]:
     return fast, pure
 
 
-def verdicts(engines: tuple[ToolSchema, ToolSchema], arguments: str) -> Verdict | None:
+def verdicts(engines: Engines, arguments: str) -> Verdict | None:
     """The verdict of both, or None where the pure engine has none: nothing may pass there."""
     fast, pure = engines
     if pure.problem is not None:
@@ -195,6 +233,121 @@ def test_no_schema_crashes(schema: Any, junk: Any, keyword: str) -> None:
         engines = both({**schema, keyword: junk})
         for arguments in ('{"a":1}', "[1]", '"x"'):
             verdicts(engines, arguments)
+
+
+# ---------------------------------------------------------------- plain schemas, of which much is sure
+
+PLAIN_VALUES = st.recursive(
+    st.none() | st.booleans() | st.sampled_from([0, 1, 1.0, 2, 2.5, 10**30, "", "a", "ab", "b" * 3]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+PLAIN_DRAFTS = (None, DRAFTS["draft7"], DRAFTS["draft2019-09"], DRAFTS["draft2020-12"])
+SAID = {"title": "a", "description": "", "default": 1, "format": "date", "nullable": True, "x-order": ["a"]}
+
+
+UNUSABLE = ("(", "(a+)+")
+
+
+def plain(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Schemas of what most tools' schemas hold, and little else."""
+    named = st.dictionaries(NAMES, inner, max_size=3)
+    parts: Parts = {
+        "type": TYPES | st.lists(TYPES, min_size=1, max_size=3, unique=True),
+        "enum": st.lists(PLAIN_VALUES, max_size=4),
+        "const": PLAIN_VALUES,
+        **dict.fromkeys(("properties", "definitions"), named),
+        "required": st.lists(NAMES, unique=True, max_size=2),
+        **dict.fromkeys(("additionalProperties", "items", "not"), inner),
+        **dict.fromkeys(("anyOf", "allOf", "oneOf"), st.lists(inner, min_size=1, max_size=3)),
+        "$ref": st.sampled_from(["#", "#/$defs/a", "#/$defs/b", "#/definitions/a", "#/properties/a", "#/items", "#/x"]),
+        **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), st.sampled_from([0, 1, 1.5])),
+        **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), SIZE),
+        "pattern": st.sampled_from(["^a", "b$", "^(a|b)*$", "a+b", *UNUSABLE]),
+        **{name: st.just(given) for name, given in SAID.items()},
+    }
+    chosen = st.lists(st.sampled_from(sorted(parts)), max_size=4, unique=True)
+    return chosen.flatmap(lambda keys: st.fixed_dictionaries({key: parts[key] for key in keys}))
+
+
+PLAIN = st.recursive(st.booleans() | st.fixed_dictionaries({"type": TYPES}), plain, max_leaves=6)
+
+
+def plain_roots() -> st.SearchStrategy[Any]:
+    def root(schema: Any, draft: str | None, defs: Any) -> Any:
+        return {"$schema": draft, **schema, "$defs": defs} if draft else {**schema, "$defs": defs}
+
+    return st.builds(
+        root, plain(PLAIN), st.sampled_from(PLAIN_DRAFTS), st.fixed_dictionaries(dict.fromkeys("ab", PLAIN))
+    )
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(plain_roots(), st.lists(PLAIN_VALUES, min_size=4, max_size=8))
+def test_what_is_sure_is_what_the_engines_say(schema: Any, values: list[Any]) -> None:
+    engines = both(schema)
+    for value in values:
+        verdicts(engines, json.dumps(value))
+
+
+JUNK = st.none() | st.booleans() | st.sampled_from([0, 1, -1, 1.0, 0.5, "", "a", "string", "#", "#/$defs/a"])
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(
+    PLAIN,
+    st.sampled_from(sorted({*surely.KEYWORDS, *surely.OTHER, "$id", "$anchor", "$dynamicAnchor", "$vocabulary"})),
+    JUNK | st.lists(JUNK | PLAIN, max_size=3) | st.dictionaries(NAMES, JUNK | PLAIN, max_size=2),
+    st.sampled_from(PLAIN_DRAFTS),
+    st.booleans(),
+)
+def test_no_faulty_schema_is_surely_usable(
+    schema: Any, keyword: str, given: Any, draft: str | None, inside: bool
+) -> None:
+    faulty = {**(schema if isinstance(schema, dict) else {}), keyword: given}
+    named = {"$schema": draft} if draft else {}
+    both({**named, "properties": {"a": faulty}} if inside else {**named, **faulty})
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(plain_roots(), st.lists(PLAIN_VALUES, min_size=4, max_size=8))
+def test_what_is_sure_is_never_given_up(schema: Any, values: list[Any]) -> None:
+    """The engine takes no more steps for it than its text lets expect."""
+    patterns = surely.usable(schema)
+    if patterns is None or set(UNUSABLE) & set(patterns):
+        return
+    known = surely.certain(schema)
+    text = json.dumps(schema).encode()
+    for value in values:
+        if known.test(value):
+            spent = steps(text, value)
+            assert spent * (known.longest + 1) <= MOST_STEPS * (len(json.dumps(value, separators=(",", ":"))) + 1)
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"allOf": [{"type": "string"}] * 200}, json.dumps("a" * 1_100_000)),
+        ({"items": {"anyOf": [{"enum": ["a"]}, {"type": "array"}]}}, json.dumps([[0] * 500] * 900)),
+        ({"anyOf": [{"pattern": "a+a+a+!"}, {"type": "string"}]}, json.dumps("a" * 2000)),
+    ],
+    ids=["a long text", "a choice", "a pattern"],
+)
+def test_what_is_given_up_is_not_sure(schema: Any, arguments: str) -> None:
+    fast, pure = both(schema)
+    assert fast.verdict(arguments) is OK
+    assert pure.verdict(arguments) is SCHEMA
+    assert "was given up" in pure.fault(arguments)
+
+
+def steps(schema: bytes, value: Any) -> float:
+    """What jsonschema takes to let a value pass."""
+    budget = Budget(steps=1e12)
+    started = BUDGET.set(budget)
+    validator, _ = slow_validator(schema, settle(json.loads(schema)))
+    assert next(validator.iter_errors(value), None) is None
+    BUDGET.reset(started)
+    return 1e12 - budget.left
 
 
 # ---------------------------------------------------------------- where the pure engine says less

@@ -19,7 +19,7 @@ FLOORS = (
     "tables files targets frames records",
     "chat_stream responses_stream streams",
     "reading habits ids usage logprobs settings reasoning",
-    "patterns arguments references keywords schemas tools",
+    "patterns arguments references keywords surely schemas tools",
     "settings_into_responses settings_into_chat",
     "sources foreign kinds shapes entry",
     "gate",
