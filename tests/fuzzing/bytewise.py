@@ -3,6 +3,7 @@
 import re
 
 import msgspec
+from fuzzing.pool import small_first
 
 SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|true|false|null')
 VALUES = [
@@ -102,12 +103,17 @@ class Mutator:
     def __init__(self, pool, rng):
         self.texts = [*pool.texts * 2, *(msgspec.json.encode(one) for one in pool.records)]
         self.texts = [text for text in self.texts if len(text) < 6000]
+        self.weights = small_first(map(len, self.texts))
         self.rng = rng
         self.random = rng.random
 
+    def some(self):
+        """Some text of the pool."""
+        return self.rng.choices(self.texts, cum_weights=self.weights)[0]
+
     def record(self):
         """The next input: bytes, which may be anything."""
-        text = bytearray(self.rng.choice(self.texts))
+        text = bytearray(self.some())
         while True:
             self.rng.choice(CHANGES)(self, text)
             if self.random() < 0.45:
@@ -115,9 +121,7 @@ class Mutator:
 
     def file(self):
         """A whole file of a few records, by lines or otherwise."""
-        parts = [
-            self.rng.choice(self.texts) if self.random() < 0.5 else self.record() for _ in range(self.place(4) + 1)
-        ]
+        parts = [self.some() if self.random() < 0.5 else self.record() for _ in range(self.place(4) + 1)]
         begin, between, end = self.rng.choice(FORMS)
         return begin + between.join(parts) + end
 
@@ -171,7 +175,7 @@ class Mutator:
 
     def other(self, text):
         """A text, number or word of another input in the place of one."""
-        source = self.rng.choice(self.texts)
+        source = self.some()
         there = SCALAR.search(source, self.place(len(source) + 1))
         here = SCALAR.search(text, self.place(len(text) + 1))
         if here and there:
@@ -195,7 +199,7 @@ class Mutator:
             text[start : start + 1] = b"\\u%04x" % text[start]
 
     def splice(self, text):
-        other = self.rng.choice(self.texts)
+        other = self.some()
         start, cut = self.place(len(text) + 1), self.place(len(other) + 1)
         if self.random() < 0.5:
             text[start:] = other[cut:]

@@ -37,15 +37,6 @@ class Body(NamedTuple):
 # ---------------------------------------------------------------- JSON, read strictly
 
 
-class Repeated(dict):
-    """An object in which a key stands twice."""
-
-
-def _members(pairs):
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else Repeated(pairs)
-
-
 def _once(pairs):
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -61,8 +52,19 @@ def _integer(text):
     return int(text[:999])  # Python reads no more than some thousand digits
 
 
-_strict = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_constant, parse_int=_integer).decode
+_quick = json.JSONDecoder(parse_constant=_constant).decode
+_strict = json.JSONDecoder(parse_constant=_constant, parse_int=_integer).decode
 _strictest = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_constant, parse_int=_integer).decode
+
+
+@lru_cache(64)
+def read(text):
+    """The value of a JSON text, which nobody may change: both directions have the same source."""
+    text = text.decode()
+    try:
+        return _quick(text)
+    except ValueError:
+        return _strict(text)  # a number may have more digits than `int` takes
 
 
 # ---------------------------------------------------------------- refusals and notices
@@ -127,14 +129,12 @@ def line(written, found):
     """Faults of the bytes of a written record: one line of JSON. A body that is the whole record is read there."""
     if b"\n" in written:
         yield "written over several lines"
-    try:
-        text = written.decode()
-    except UnicodeDecodeError:
-        yield "written bytes that are no UTF-8"
+    if any(body.written is written for body in found):
         return
     try:
-        if not any(body.written is written for body in found):
-            _strict(text)
+        read(written)
+    except UnicodeDecodeError:
+        yield "written bytes that are no UTF-8"
     except (ValueError, RecursionError):
         yield "written text that is no JSON"
 
@@ -162,20 +162,22 @@ def bodies(verb, options, found):
     schemas = {}
     for body in found:
         try:
-            value = _strict(body.written.decode())
-            source = value if body.source == body.written else _strict(body.source.decode())
+            value, source = read(body.written), read(body.source)
         except (ValueError, RecursionError):
             yield "a body that is no JSON"
             return
         before = body.kind or kind_of(source)
         standing = (ENVELOPES.get(before, "responses") == "chat") == (verb == "to-chat")
         after = before if standing else COUNTERPARTS[before]
-        schemas = {**schemas, **declared(value), **(declared(source) if before in ANSWERS else {})}
+        schemas |= declared(after, value)
+        if before in ANSWERS:
+            schemas |= declared(before, source)
         if not standing:
             yield from form(after, value, options)
-        yield from gate(after, value, schemas, options, standing)
-        if source is not value and not options.repair & CHANGING:
-            yield from exact(before, source, after, value, options)
+        written = list(events(after, value, standing))
+        yield from gate(after, value, written, schemas, options)
+        if body.source != body.written and not options.repair & CHANGING:
+            yield from exact(safe(before, source), written, options)
 
 
 COUNTERPARTS = {
@@ -338,9 +340,8 @@ CASES = {
 }
 
 
-def gate(kind, value, schemas, options, standing):
+def gate(kind, value, found, schemas, options):
     """Faults that the replay gate must not have let through."""
-    found = list(events(kind, value, standing))
     if any(event.what == "namespaced" for event in found):
         yield "a namespaced item"
     if kind == "completion":
@@ -412,11 +413,11 @@ def verdict(event, schemas, options):
             yield "arguments that are no JSON text"
         return
     given = options.tools if isinstance(options.tools, dict) else {}
-    known = [json.dumps(given[event.name])] if event.name in given else schemas.get(event.name, ())
+    known = [given[event.name]] if event.name in given else schemas.get(event.name, ())
     if not known and options.require_schema and "schema_missing" not in allow:
         yield "a call of a tool without a schema"
     for schema in known:
-        found = judged(schema, event.arguments)
+        found = judged(json.dumps(schema), event.arguments)
         if found == "no" and "arguments_schema" not in allow:
             yield "arguments that do not satisfy the schema of their tool"
         if found == "unusable" and "invalid_tool_schema" not in allow:
@@ -425,26 +426,40 @@ def verdict(event, schemas, options):
 
 @lru_cache(4096)
 def parses(arguments):
+    """Whether arguments are one JSON text, with no key twice, that nests no deeper than the converter reads."""
     try:
-        _strictest(arguments)
+        return nesting(_strictest(arguments)) <= DEEPEST
     except (ValueError, RecursionError):
         return False
-    return True
 
 
-def declared(value):
-    """The schemas of the tools that a body declares, as texts by name: all that stand for a name."""
+DEEPEST = 128
+
+
+def nesting(value):
+    """How deep arrays and objects stand in each other."""
+    depth, inside = 0, [value]
+    while inside := [one for one in inside if isinstance(one, (dict, list))]:
+        depth += 1
+        inside = [part for one in inside for part in (one.values() if isinstance(one, dict) else one)]
+    return depth
+
+
+DECLARING = {"chat-request": ("tools", "functions"), "responses-request": ("tools",), "response": ("tools",)}
+"""Where the kinds of bodies declare tools. What stands under these names in another kind declares none."""
+
+
+def declared(kind, value):
+    """The schemas of the tools that a body declares, by name: all that stand for a name."""
     found = {}
-    if not isinstance(value, dict):
-        return found
-    for key in ("tools", "functions"):
+    for key in DECLARING.get(kind, ()):
         entries = value.get(key)
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict) and entry.get("type") != "custom":
                 tool = entry["function"] if isinstance(entry.get("function"), dict) else entry
                 name, schema = tool.get("name"), tool.get("parameters")
-                if isinstance(name, str) and isinstance(schema, dict):
-                    found.setdefault(name, []).append(json.dumps(schema))
+                if isinstance(name, str) and isinstance(schema, (dict, bool)):
+                    found.setdefault(name, []).append(schema)
     return found
 
 
@@ -494,15 +509,12 @@ def _nothing(uri):
 # ---------------------------------------------------------------- exactness
 
 
-def exact(before, source, after, value, options):
+def exact(source, written, options):
     """Faults of exactness: each call and each output that is written stands so in the source, no more often."""
-    calls, outputs = told(before, source)
-    written, answers = told(after, value)
-    legacy = sum((calls[key] for key in calls if type(key[0]) is tuple), 0)
-    if legacy or any(type(key[0]) is tuple for key in outputs):
+    (calls, outputs), (written, answers) = told(source), told(written)
+    if any(type(key[0]) is tuple for key in (*calls, *outputs)):
         # A legacy call has no id of its own: all but the made id must be the same.
-        calls, written = (Counter((key[1:]) for key in one.elements()) for one in (calls, written))
-        outputs, answers = (Counter((key[1:]) for key in one.elements()) for one in (outputs, answers))
+        calls, outputs, written, answers = map(nameless, (calls, outputs, written, answers))
     if written - calls:
         yield "a call that is not so in the source"
     moved = "lift-media" in options.repair or "unsupported_content" in options.allow
@@ -510,15 +522,20 @@ def exact(before, source, after, value, options):
         yield "an output that is not so in the source"
 
 
-def told(kind, value):
-    """Calls as (id, name, arguments) and outputs as (id, text), each as often as it stands there."""
+def told(found):
+    """Of events, calls as (id, name, arguments) and outputs as (id, text), each as often as it stands there."""
     calls, outputs = Counter(), Counter()
-    for event in safe(kind, value):
+    for event in found:
         if event.what == "call" and event.judged:
             calls[hashable(event.id), hashable(event.name), hashable(event.arguments)] += 1
         elif event.what == "output" and isinstance(event.output, str):
             outputs[hashable(event.id), event.output] += 1
     return calls, outputs
+
+
+def nameless(counted):
+    """The same without ids."""
+    return Counter(key[1:] for key in counted.elements())
 
 
 def hashable(value):

@@ -1,6 +1,7 @@
 """The pool of a run: records of every shape, from which the fuzzers make their inputs. The same seed, the same pool."""
 
 import json
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from msgspec import Raw
 TESTS = Path(__file__).resolve().parent.parent
 SENSE = strategies.CHAT_RECORDS | strategies.RESPONSES_RECORDS
 STRANGE = strategies.lossy(SENSE) | strategies.with_unknown_fields(SENSE).map(lambda drawn: drawn[1])
+SMALL = 200
 SECRET_FIELDS = ("content", "text", "output", "refusal", "instructions", "input")
 """Fields whose text is private."""
 
@@ -39,6 +41,11 @@ def make(number, size=500):
     for record in [*records, *samples, *samples]:
         collect(record, "", members, elements)
     return Pool([*records, *samples], texts(), members, elements)
+
+
+def small_first(sizes):
+    """Cumulative weights by which to choose: a small input shows as much as a large one, in less time."""
+    return [*accumulate(1 / (SMALL + size) for size in sizes)]
 
 
 def drawn(strategy, number, size):

@@ -6,7 +6,11 @@ place: the way to what changes is copied, all else is shared with the pool.
 
 import msgspec
 from fuzzing import structs
+from fuzzing.pool import small_first
 from msgspec import Raw
+
+SAME = 0.05
+"""How often an input is the record that it is made from: what a session remembers of it must change nothing."""
 
 VENDOR = "zz_vendor"
 TWICE = "\0again"
@@ -37,15 +41,22 @@ class Recombiner:
         self.random = rng.random
         self.choice = rng.choice
         self.names = sorted(pool.members)
-        self.base = self.choice(pool.records)
+        self.weights = small_first(map(len, map(msgspec.json.encode, pool.records)))
+        self.base = self.some()
+
+    def some(self):
+        """Some record of the pool."""
+        return self.rng.choices(self.pool.records, cum_weights=self.weights)[0]
 
     def record(self):
         """The next input: JSON text. Several in a row are made from one record, since the lines of a log are alike."""
         if self.random() < 0.05:
-            self.base = self.choice(self.pool.records)
+            self.base = self.some()
         value = self.base
-        while self.random() < 0.7:
+        chance = SAME
+        while self.random() >= chance:
             value = self.changed(value, "")
+            chance = 0.3
         if self.random() < 0.03:
             value = self.choice([[value], {"body": value}, {"request": value, "response": value}, {"record": value}])
         try:

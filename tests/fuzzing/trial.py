@@ -7,7 +7,7 @@ record to record is under test too.
 import json
 import re
 import traceback
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -154,13 +154,13 @@ class Trial:
         key = verb, name
         if key not in self.sessions:
             self.sessions[key] = convert.Session(verb, options(name))
-            self.before[key] = []
+            self.before[key] = deque(maxlen=8)
         return self.sessions[key]
 
     def converted(self, verb, name, data, seldom=SELDOM):
         """Faults of one record in one direction; ``seldom`` is how often the costly questions are asked."""
         session = self.session(verb, name)
-        self.closed.clear()
+        self.closed = []
         outcome = told(session, data)
         kind, what, notices = outcome
         if kind == "written":
@@ -174,9 +174,7 @@ class Trial:
         yield from self.faults(faults, verb, name, data)
         if self.rng.random() < seldom:
             yield from self.remembered(verb, name, data, outcome)
-        before = self.before[verb, name]
-        before.append(data)
-        del before[:-8]
+        self.before[verb, name].append(data)
 
     def faults(self, kinds, verb, name, data):
         try:
