@@ -17,12 +17,13 @@ from converter.conversion import split
 from converter.entry import enter
 from converter.gate import CALL_ID_LIMIT
 from converter.into_responses import CHAT_FIELDS
-from converter.kinds import KINDS, Envelope, recognise
+from converter.kinds import KINDS, Envelope
 from converter.options import Options
 from converter.outcome import Account
-from converter.reading import encode, text_of
+from converter.reading import encode, members_of, text_of
 from converter.settings import TOOL_NAME
-from converter.text import one_line, utf8
+from converter.shapes import open_record
+from converter.text import utf8
 
 SAYS, ASKS, ANSWERS = 0, 1, 2
 
@@ -34,8 +35,8 @@ class Call(Struct, gc=False):
     """A call, and in Chat the JSON text written for it.
 
     ``own`` is the id of its item, which no other item of a record may have. ``unchecked`` and ``reused`` are what is
-    said of it where no schema is known, or its id came before. ``passes`` is the schema (None: none is known) with
-    which the gate last let it through.
+    said of it where no schema is known, or its id came before. ``passes`` is the serial number of the schema with which
+    the gate last let it through (0: none is known).
     """
 
     call_id: str
@@ -45,7 +46,7 @@ class Call(Struct, gc=False):
     reused: Told
     own: str = ""
     written: bytes = b""
-    passes: Any = UNSET
+    passes: int = -1
 
 
 class Known(Struct, gc=False, kw_only=True):
@@ -83,7 +84,6 @@ class Apart:
         self.target = target
         self.options = options
         self.decode = _DECODE[target]
-        self.asked: Collection[str] = ()
         self.renew()
 
     def renew(self) -> None:
@@ -92,16 +92,16 @@ class Apart:
         self.context = _CONTEXT[self.target](self.account, self.options, "", set())
         self.turn = OneTurn(self.context)
 
-    def known(self, text: bytes, asked: Collection[str] = ()) -> Known:
-        """What the message of this text becomes, where these are the ids of the record's items before it.
+    def known(self, text: bytes, asked: Collection[str] = (), before: int = 0) -> Known:
+        """What the message of this text becomes, where items before it bear these ids, and so many bear others.
 
         Raises `msgspec.DecodeError` and `Refused` where a part of it is no JSON text, or it is of another format.
         """
         if not text.isascii():
             utf8(text)
-        if self.account.found or self.account.reasons or self.account.layers:
+        if self.account.found or self.account.reasons or self.account.layers or self.context.left_out:
             self.renew()
-        self.asked = asked
+        self.asked, self.before = asked, before
         try:
             message = self.decode(text)
         except ValidationError:
@@ -111,8 +111,14 @@ class Apart:
 
     def _with_care(self, text: bytes) -> Known:
         """A message that the strict decoder does not take. It might belong to another format, or be left out."""
-        if recognise(_LEAST[self.kind] % text).name != self.kind:
+        if self.options.verify:
+            return NEVER  # what was read with care is compared with care
+        least = _LEAST[self.kind] % text
+        [body] = open_record(least, Options(), Account()).bodies
+        if body.text is not least or body.kind.name != self.kind:
             return NEVER
+        if self.kind in ("message-list", "item-list") and "payload" in members_of(text):
+            return NEVER  # with another one it may be the log of a session
         entered = enter(KINDS[_LISTS[self.target]], b"[" + text + b"]", self.account, self.options)
         if entered is None or entered.left_out or len(entered.body) != 1:
             return NEVER
@@ -159,12 +165,12 @@ def _says(message: Any, apart: Apart) -> Known:
 
 
 def _joined(items: list[Any]) -> bytes:
-    return one_line(encode(items))[1:-1]
+    return encode(items)[1:-1]
 
 
 def _asks(message: chat.AssistantMessage, apart: Apart) -> Known:
     items: list[Any] = []
-    apart.context.item_ids = set(apart.asked)
+    apart.context.item_ids, apart.context.unlisted = set(apart.asked), apart.before
     into_responses.assistant(message, 0, items, apart.context)
     if not items or message.function_call:
         return NEVER
@@ -249,7 +255,7 @@ def _made(item: Any, apart: Apart) -> Any:
 
 def _says_item(item: responses.Message, apart: Apart) -> Known:
     message = _made(item, apart)
-    written = one_line(encode(message))
+    written = encode(message)
     if message.__class__ is not chat.AssistantMessage:
         return Known(written=written)
     turn = around_calls(message)
@@ -269,7 +275,7 @@ def _asks_item(item: responses.FunctionCall, apart: Apart) -> Known:
         apart.turn.unfinished.clear()
         return NEVER
     call = _call(item, "", _ITEM_FIELDS)
-    call.written = one_line(encode(made))
+    call.written = encode(made)
     return Known(part=ASKS, calls=(call,))
 
 
@@ -280,7 +286,7 @@ def _answers_item(item: responses.FunctionCallOutput, apart: Apart) -> Known:
     message = _made(item, apart)
     if message is None:
         return NEVER
-    return Known(part=ANSWERS, written=one_line(encode(message)), answers=item.call_id)
+    return Known(part=ANSWERS, written=encode(message), answers=item.call_id)
 
 
 def _thinks_item(item: responses.Reasoning, apart: Apart) -> Known:

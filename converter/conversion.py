@@ -12,7 +12,7 @@ from converter.kinds import Envelope
 from converter.options import Options, Verb
 from converter.outcome import Account, Notice
 from converter.reading import encode, kind, text_of
-from converter.text import one_line, utf8
+from converter.text import utf8
 from converter.tools import Schemas, Tools
 
 _SETTINGS: Final = {"to-responses": settings_into_responses.request, "to-chat": settings_into_chat.request}
@@ -147,7 +147,7 @@ def split(value: Any, name: str) -> tuple[bytes, bytes] | None:
     None where its place is not to be told.
     """
     setattr(value, name, [HOLE])
-    text = one_line(encode(value))
+    text = encode(value)
     head, _, tail = text.partition(HOLE)
     return (head, tail) if text.count(HOLE) == 1 else None
 

@@ -95,7 +95,7 @@ class Gate:
             self.account.notice("odd", self.where(key, "arguments"), "arguments that are JSON but not an object")
         if self.allowed is not None and name not in self.allowed:
             self.account.notice("odd", self.where(key, "name"), "a call to a tool that allowed_tools leaves out")
-        if not TOOL_NAME.fullmatch(name):
+        if _named(name) is None:
             self.account.refuse("limit", self.where(key, "name"), BAD_NAME)
 
     def _no_text(self, stand_in: str, name: str, arguments: str, status: Any, key: Any) -> bool:
@@ -151,6 +151,7 @@ class Gate:
         """A call waits for its output."""
         if self.stand_in is not None and self.stand_in in call_id:
             self.account.refuse("limit", self.where(key, "call_id"), "a lone surrogate in a call id")
+            self._expect(call_id)
             return
         if not 0 < len(call_id) <= CALL_ID_LIMIT and not isinstance(key, tuple):
             self.account.refuse(
@@ -171,20 +172,24 @@ class Gate:
                 f"two calls are open at once with one id, the other at {self.where(self.opened[call_id], '')}, "
                 "so their outputs cannot be told apart (--repair rename-call-ids makes them unique)",
             )
-            self.doubled = self.doubled or {}
-            self.doubled[call_id] = self.doubled.get(call_id, 0) + 1
+            self._expect(call_id)
             return
         if call_id in self.answered:
             self.account.notice("reused_call_id", self.where(key, "call_id"))
             self.answered.discard(call_id)
         self.opened[call_id] = key
 
+    def _expect(self, call_id: CallId) -> None:
+        """An output of a call that was refused for its id; nothing more is to be said of it."""
+        self.doubled = self.doubled or {}
+        self.doubled[call_id] = self.doubled.get(call_id, 0) + 1
+
     def answer(self, call_id: CallId, key: Any) -> None:
         """An output answers the nearest earlier unanswered call with its id."""
         if self.opened.pop(call_id, None) is not None:
             self.answered.add(call_id)
         elif self.doubled and self.doubled.get(call_id):
-            self.doubled[call_id] -= 1  # of the two calls with one id, the other one
+            self.doubled[call_id] -= 1
         elif call_id in self.answered:
             self.account.refuse(
                 "duplicate_output",
@@ -255,6 +260,7 @@ def check_items(items: list[Any], gate: Gate, turns: tuple[int, ...] = ()) -> No
                     or schema.known.get(arguments) is not OK
                     or arguments[0] != "{"
                     or item.status != "completed"
+                    or _named(item.name) is None
                     or gate.allowed is not None
                 ):
                     gate.call(item.name, arguments, item.status, key)
@@ -278,6 +284,7 @@ def check_items(items: list[Any], gate: Gate, turns: tuple[int, ...] = ()) -> No
     gate.mark = max(mark, *turns) if turns else mark
 
 
+_named: Final = TOOL_NAME.fullmatch
 Message: Final = responses.Message
 CustomCall: Final = responses.CustomToolCall
 Call: Final = responses.OutputFunctionCall
@@ -323,6 +330,7 @@ def _check_turn(calls: list[Any], at: int, gate: Gate) -> None:
                 schema is None
                 or schema.known.get(arguments) is not OK
                 or arguments[0] != "{"
+                or _named(function.name) is None
                 or gate.allowed is not None
             ):
                 gate.call(function.name, arguments, "completed", (at, number))

@@ -7,7 +7,6 @@ than that, these functions give up (None), and the record is walked through room
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, Final
 
 from msgspec import Struct
@@ -61,20 +60,22 @@ class Memory:
         else:
             passed = not self.require_schema and parse_verdict(call.arguments) is OK
         if passed:
-            call.passes = schema
+            call.passes = 0 if schema is None else schema.serial
         return passed
 
-    def numbered(self, text: bytes, known: Known, asked: Collection[str]) -> Known:
+    def numbered(self, text: bytes, known: Known, asked: set[str]) -> Known | None:
         """What a message becomes whose calls bear ids that came before: its items need others.
 
-        These derive from how many items had one before, so that much must be the same where it is found again.
+        These derive from how many items had one before, so that much must be the same where it is found again. None
+        where such an id stands in the record already.
         """
-        key = b"%d%b%b" % (len(asked), bytes(call.own in asked for call in known.calls), text)
+        again = {call.own for call in known.calls if call.own in asked}
+        key = b"%d%b%b" % (len(asked), bytes(call.own in again for call in known.calls), text)
         found = self.known.get(key)
         if found is None:
-            found = self.apart.known(text, asked)
+            found = self.apart.known(text, again, len(asked) - len(again))
             self.known.keep(key, found, len(text) + OVERHEAD)
-        return found
+        return found if asked.isdisjoint([call.own for call in found.calls]) else None
 
 
 class Whole(Struct, gc=False):
@@ -100,7 +101,8 @@ def items(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
     """The items that these messages become, or None where there is more to look at than each of them."""
     written: list[bytes] = []
     whole, known = Whole(b"", [], []), NEVER
-    asked: dict[str, str] = {}
+    asked: set[str] = set()
+    called: set[str] = set()
     opened: dict[str, str] = {}
     find, add = memory.known.get, written.append
     for at, text in enumerate(texts):
@@ -119,18 +121,21 @@ def items(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
             again = False
             for call in known.calls:
                 again = again or call.own in asked
-            if again:
-                known = memory.numbered(text, known, asked)
+            if again and (known := memory.numbered(text, known, asked)) is None:  # type: ignore[assignment]
+                return None
             for call in known.calls:
                 call_id, name = call.call_id, call.name
                 schema = schemas.get(name)
-                if call_id in opened or (schema is not call.passes and not memory.passes(call, schema)):
+                if call_id in opened or (
+                    call.passes != (0 if schema is None else schema.serial) and not memory.passes(call, schema)
+                ):
                     return None
                 if schema is None:
                     whole.judged.append((at, call.unchecked))
-                if again and call_id in asked.values():
+                if again and call_id in called:
                     whole.judged.append((at, call.reused))
-                asked[call.own] = call_id
+                asked.add(call.own)
+                called.add(call_id)
                 opened[call_id] = name
         if known.told is not None:
             whole.told.append((at, known))
@@ -164,7 +169,9 @@ def messages(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | No
         elif part is ASKS:
             call = known.calls[0]
             call_id, schema = call.call_id, schemas.get(call.name)
-            if call_id in opened or (schema is not call.passes and not memory.passes(call, schema)):
+            if call_id in opened or (
+                call.passes != (0 if schema is None else schema.serial) and not memory.passes(call, schema)
+            ):
                 return None
             if schema is None:
                 whole.judged.append((at, call.unchecked))

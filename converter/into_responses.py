@@ -32,6 +32,7 @@ class Context:
     places: list[str] | None = None
     legacy: int = 0
     looked: int = 0
+    unlisted: int = 0  # items whose ids are not among `item_ids`
 
     def __init__(self, account: Account, options: Options, root: str, left_out: set[str]) -> None:
         self.account = account
@@ -57,8 +58,10 @@ class Context:
     def item_id(self, call_id: str) -> str:
         """The id of the next item with this call id. A call id may come again in one record; an item id never does."""
         made = item_id(call_id)
-        if made in self.item_ids:
-            made = f"fc_{ids.digest(call_id, str(len(self.item_ids)))}"
+        number = len(self.item_ids) + self.unlisted
+        while made in self.item_ids:
+            made = f"fc_{ids.digest(call_id, str(number))}"
+            number += 1
         self.item_ids.add(made)
         return made
 

@@ -71,6 +71,7 @@ class Options(Struct, frozen=True, kw_only=True):
             asked = getattr(self, field)
             if isinstance(asked, str):
                 raise ValueError(f"{field} is one string, expected a list of JSON Pointers")
+            force_setattr(self, field, tuple(asked))
             for pointer in asked:
                 if pointer and not pointer.startswith("/"):
                     raise ValueError(f"{field} holds no JSON Pointer, expected one like /{pointer.lstrip('/')}")

@@ -252,7 +252,10 @@ class Account:
         """Take over what was said of the same body: all of it, or the reasons and the notices of some codes."""
         for code, details in other.found.items():
             if not codes or code in codes:
-                self.found[code] = {**details, **self.found.get(code, {})}
+                mine = self.found.setdefault(code, {})
+                for path, detail in details.items():
+                    if not mine.get(path):
+                        mine[path] = detail
         self.reasons.update(other.reasons)
 
     def join(self, other: Account) -> None:

@@ -64,7 +64,7 @@ def frame(body: Any) -> int:
 
 def key(body: Any) -> bytes:
     """All settings of a request as they stand: the same bytes mean the same settings, in whatever outline they are."""
-    return body.__class__.names + b"\0".join(stand(body)[1:])  # type: ignore[no-any-return]
+    return (b"\0" if body.tools is UNSET else b"") + body.__class__.names + b"\0".join(stand(body)[1:])  # type: ignore[no-any-return]
 
 
 def settings(body: Any) -> dict[str, Raw]:

@@ -156,11 +156,11 @@ def _leaf(expected: str, *, whole: bool = False) -> Callable[[types.Type], Plan]
 
 
 def _literal(info: Any) -> Plan:
-    allowed = {encode(value): None for value in info.values}
+    allowed = frozenset(info.values)  # texts, whose spelling does not count
     expected = " or ".join(map(str, info.values))
 
     def read(raw: Raw, path: str, reading: Reading) -> Any:
-        return raw if bytes(raw) in allowed else reading.wrong(raw, path, expected)
+        return raw if text_of(raw) in allowed else reading.wrong(raw, path, expected)
 
     return read
 

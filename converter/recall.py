@@ -20,7 +20,7 @@ from converter.gate import TEXT_LIMIT
 from converter.histories import Memory, Whole, items, messages, plain_items, plain_messages
 from converter.outcome import Account, Refused
 from converter.strangers import Strangers, Vetting, tell
-from converter.text import utf8
+from converter.text import one_line, utf8
 from converter.tools import Schemas
 
 SEEN: Final = 1 << 17
@@ -61,7 +61,7 @@ class Recall:
             self.memory.keeps = False
         try:
             return self._converted(text, account)
-        except (msgspec.ValidationError, Refused):
+        except (msgspec.ValidationError, Refused, RecursionError):
             return None
 
     def _converted(self, text: bytes, account: Account) -> bytes | None:
@@ -119,7 +119,7 @@ class Recall:
             settings.say(account)
             whole.tell(root, account, 1)
             whole.tell_judged(root, account)
-        return b"".join((settings.head, whole.written, settings.tail))
+        return one_line(b"".join((settings.head, whole.written, settings.tail)))
 
     def _outline(self, text: bytes, strangers: Strangers | None) -> tuple[Any, Strangers | None]:
         """The outline of a body, and what is said of the fields that its envelope does not have.
@@ -140,6 +140,8 @@ class Recall:
     def _strangers(self, text: bytes) -> Strangers | None:
         """The fields that an envelope does not have. Mostly the next record has the same ones."""
         self.strange = False
+        if self.conversion.options.verify:
+            raise msgspec.ValidationError  # what was read with care is compared with care
         found = self.vetting.vet(text) if self.vetting.names else None
         self.strange = found is not None
         return found

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Final, NoReturn
 
 from converter.arguments import MEMO_CHARACTERS, flat, holds_large_real, parse_verdict, readings
@@ -95,6 +95,10 @@ def _surely_usable(schema: Any, text: bytes) -> bool:
 PADDED: Final = ", and has null members as tables pad their rows with (--repair null-padding leaves them out)"
 
 
+SERIALS: Final = count(1)
+"""Numbers of schemas, by which one is known again without being held."""
+
+
 class ToolSchema:
     """One tool's parameter schema, ready to check arguments texts against. Made by `tool_schema`.
 
@@ -116,9 +120,11 @@ class ToolSchema:
         "_text",
         "known",
         "problem",
+        "serial",
     )
 
     def __init__(self, text: bytes) -> None:
+        self.serial = next(SERIALS)
         self.problem: str | None = None
         self._text = text
         self.known: Memo[str, Verdict] = Memo(MEMO_CHARACTERS)

@@ -15,7 +15,7 @@ from converter.kinds import KINDS
 from converter.memo import Memo
 from converter.options import Options
 from converter.outcome import Account, Refused
-from converter.reading import Members, encode, escape, members_of, says_nothing
+from converter.reading import Members, encode, escape, kind, members_of, says_nothing
 from converter.shapes import open_record
 from converter.streams import LISTS
 
@@ -91,24 +91,27 @@ class Vetting:
         beside = {name: raw for name, raw in members.items() if name not in self.names}
         if not beside:
             return None
-        names = encode(list(members))
+        # The history is looked at message by message; here it only counts whether it says anything.
+        history = members.get(self.history, Raw(b"null"))
+        others = {name: raw for name, raw in members.items() if name not in (self.history, "tools")}
+        names = encode([list(members), kind(history), says_nothing(history)])
         looked = self.looked.get(names)
-        key = self._key(names, beside, looked or set())
+        key = self._key(names, others, looked or set())
         found = self.vetted.get(key)
         if found is None:
             watched = Watched(members)
             found = self._vetted(text, watched, beside)
-            looked = (looked or set()) | (watched.looked & beside.keys())
+            looked = (looked or set()) | (watched.looked & others.keys())
             self.looked.keep(names, looked, 2 * len(names))
-            key = self._key(names, beside, looked)
+            key = self._key(names, others, looked)
             self.vetted.keep(key, found, 2 * len(key))
         if not found.known:
             raise ValidationError
         return found
 
-    def _key(self, names: bytes, beside: Members, looked: set[str]) -> bytes:
-        silent = [says_nothing(raw) for raw in beside.values()]
-        return names + encode([silent, [raw for name, raw in beside.items() if name in looked]])
+    def _key(self, names: bytes, others: Members, looked: set[str]) -> bytes:
+        silent = [says_nothing(raw) for raw in others.values()]
+        return names + encode([silent, [raw for name, raw in others.items() if name in looked]])
 
     def _vetted(self, text: bytes, members: Watched, beside: Members) -> Strangers:
         if not beside.keys().isdisjoint(KINDS[self.kind].type.__struct_encode_fields__):

@@ -29,7 +29,7 @@ from converter.reading import (
     tidy,
     without_nulls,
 )
-from converter.schemas import SCHEMA_BYTES, ToolSchema, strict_qualifies, tool_schema
+from converter.schemas import SCHEMA_BYTES, SERIALS, ToolSchema, strict_qualifies, tool_schema
 from converter.settings import BAD_NAME, TOOL_NAME
 from converter.text import utf8
 
@@ -40,6 +40,7 @@ class EverySchema:
     def __init__(self, schemas: tuple[ToolSchema, ...]) -> None:
         self.schemas = schemas
         self.problem = next((schema.problem for schema in schemas if schema.problem), None)
+        self.serial = next(SERIALS)
         self.known: dict[str, Verdict] = {}  # every one of them is asked, every time
 
     def verdict(self, arguments: str) -> Verdict:

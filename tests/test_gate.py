@@ -235,8 +235,7 @@ ASKED = (
     ids=["a name", "arguments", "a call id", "an output, and broken arguments"],
 )
 def test_a_lone_surrogate_in_a_call(values, sentence):
-    assert reasons_of(to_responses, ASKED % values)[:1] == [sentence]
-    assert sum("surrogate" in one or "a tool name" in one for one in reasons_of(to_responses, ASKED % values)) < 2
+    assert reasons_of(to_responses, ASKED % values) == [sentence]
 
 
 @pytest.mark.parametrize("convert", [to_responses, to_chat])

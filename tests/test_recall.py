@@ -362,3 +362,119 @@ def test_a_request_without_its_history_is_converted_as_by_the_rooms():
     for number in range(4):
         text = dumps({"model": "m", "previous_response_id": "resp_1", "trace": number}).encode()
         assert session.outcome(1, text) == rooms(RESPONSES).outcome(1, text)
+
+
+HELD = {"model": "m", "messages": [said("so")]}
+D2, D3 = digest("x", "2"), digest("a", "3")
+"""Ids that would be made for the third and the fourth item of a record."""
+
+
+def turns(*ids):
+    """Turns of one call each, or of several that stand in one tuple."""
+    return [
+        entry
+        for one in ids
+        for several in [one if isinstance(one, tuple) else (one,)]
+        for entry in (asks(*(call(id=each) for each in several)), *map(tool, several))
+    ]
+
+
+AUDIO = {"type": "input_audio", "input_audio": {"data": "x", "format": "wav"}}
+SAID = {"type": "message", "role": "user", "content": "x"}
+U = {"role": "user", "content": "x"}
+SEQUENCES = {
+    "a history that says nothing": (CHAT, [{"messages": [], "answer": "yes"}, {"messages": [U], "answer": "yes"}]),
+    "an input that says nothing": (RESPONSES, [{"input": "", "answer": "y"}, {"input": [SAID], "answer": "y"}]),
+    "a known field that tells": (
+        RESPONSES,
+        [{"input": [SAID], "prompt": None, "answer": ""}, {"input": [SAID], "prompt": "", "answer": ""}],
+    ),
+    "bytes beside tools that are null": (
+        CHAT,
+        [
+            *[b'{"seed":1,"tools":null,"messages":[{"role":"user","content":"x"}]}'] * 3,
+            b'{"seed":"\xff\xff\xff","seed":1,"messages":[{"role":"user","content":"x"}]}',
+            b'{"zz":"\xff\xff\xff\xff\xff","seed":1,"messages":[{"role":"user","content":"x"}]}',
+        ],
+    ),
+    "a list that is a stream": (CHAT, [[U], [{**U, "object": "chat.completion.chunk"}], [{**U, "type": "response.x"}]]),
+    "a list that is a session log": (
+        CHAT,
+        [
+            [U],
+            [{**U, "type": "response_item", "payload": U}],
+            [{"role": "user", "content": "response_item", "payload": U}],
+            [{**U, "payload": U}, {"role": "user", "content": "response_item"}],
+        ],
+    ),
+    "a line's end somewhere else": (
+        RESPONSES,
+        [
+            dumps({"input": [{**SAID, "content": [AUDIO]}], "metadata": {"a": "b"}})
+            .replace('"data":"x",', '"data": "x", ')
+            .replace('{"a"', '{\n"a"')
+            .encode()
+        ],
+    ),
+    "a made id that a call bears": (CHAT, [turns("x", D2, "x", D2), turns("x", D2, "x", D2)]),
+    "a made id that came before": (
+        CHAT,
+        [[U, *turns("a", "b", "z", ("a", "b"))]] * 2 + [[U, *turns("a", "b", D3, ("a", "b"))]],
+    ),
+    "a role spelled with escapes": (
+        RESPONSES,
+        [b'{"input":[{"type":"message","role":"\\u0075ser","content":"x"}],"zz":1}'],
+    ),
+    "parts that are read with care": (
+        RESPONSES,
+        [
+            {"input": [{**SAID, "content": [{"type": "text", "text": "y"}]}], **more}
+            for more in ({}, {"zz": 1}, {"zz": 2})
+        ],
+    ),
+    "pointers in their order": (
+        RESPONSES,
+        [[{"type": "session_meta", "payload": {}}, {"type": "response_item", "payload": {**SAID, "zz": 1}}]],
+    ),
+    "nesting near the limit": (
+        CHAT,
+        [f'{{"messages":[{{"role":"user","content":"x"}}],"zz":{"[" * n}{"]" * n}}}'.encode() for n in range(980, 999)],
+    ),
+}
+"""Records, of which the earlier ones once made a later one come out as something else."""
+
+
+@pytest.mark.parametrize("options", [{}, {"verify": True}], ids=["", "verify"])
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_no_record_is_taken_for_what_an_earlier_one_was(name, options):
+    verb, records = SEQUENCES[name]
+    texts = [record if isinstance(record, bytes) else dumps(record).encode() for record in records]
+    session = Session(verb, Options(**options))
+    for text in [*texts, *texts]:
+        assert session.outcome(1, text) == rooms(verb, **options).outcome(1, text)
+
+
+def test_no_two_items_bear_one_id_however_the_call_ids_are_made():
+    made = Session(CHAT, Options()).convert(dumps(turns("x", D2, "x", D2)).encode())[0]
+    ids = [item["id"] for item in json.loads(made) if item["type"] == "function_call"]
+    assert len(set(ids)) == len(ids) == 4
+
+
+def test_a_tool_name_that_no_call_may_bear_is_refused_however_often_it_comes():
+    parameters = {"type": "object", "title": "named"}
+    named = {"type": "function", "name": "a b", "parameters": parameters}
+    call_item = {"type": "function_call", "id": "fc", "call_id": "c", "name": "a b", "arguments": "{}"}
+    body = {"object": "response", "status": "completed", "id": "r", "created_at": 1, "model": "m"}
+    record = dumps({**body, "tools": [named], "output": [{**call_item, "status": "completed"}]}).encode()
+    first = rooms(RESPONSES).outcome(1, record)
+    assert not isinstance(first, Converted)
+    assert [rooms(RESPONSES).outcome(1, record) for _ in range(3)] == [first] * 3
+
+
+def test_call_ids_that_all_come_again_take_no_time_squared():
+    many = [U, *turns(*map(str, range(3000)))]
+    record = dumps([*many, *many[1:]]).encode()
+    session = Session(CHAT, Options())
+    looked = [session.outcome(1, record) for _ in range(2)]
+    assert isinstance(looked[0], Converted)
+    assert looked[0] == looked[1]
