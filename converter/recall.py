@@ -65,28 +65,37 @@ class Recall:
             return None
 
     def _converted(self, text: bytes, account: Account) -> bytes | None:
+        """First the way that the last record took, then the other one."""
         memory, kept = self.memory, self.memory.keeps
         strangers = self._strangers(text) if self.strange else None
         if not kept and (written := self._directly(text, strangers, account)) is not None:
             return written
         body, strangers = self._outline(text, strangers)
-        history, settings = (body.history, self.conversion.settings(body)) if self.any.names else (body, self.bare)
+        history, settings = self._parts(body)
         texts = list(map(bytes, history))
         if kept or not memory.keeps:
             memory.keeps = self._repeats(texts)
-            if (
-                kept
-                and not memory.keeps
-                and (written := self._directly(text, strangers, account, look=False)) is not None
-            ):
+        if kept and not memory.keeps:
+            written = self._directly(text, strangers, account, look=False)
+            if written is not None:
                 return written
         if not text.isascii() and settings.frame + sum(map(len, texts)) + len(texts) - 1 != len(text):
             utf8(text)  # of a key that stands twice, a decoder shows the last value alone
-        memory.new = 0
-        written = self._put(self.way.together(texts, memory, settings.schemas), settings, strangers, account)
-        if memory.keeps and memory.new:
+        return self._together(texts, settings, strangers, account)
+
+    def _together(
+        self, texts: list[bytes], settings: Settings, strangers: Strangers | None, account: Account
+    ) -> bytes | None:
+        """What messages or items become that are remembered, or now learned."""
+        self.memory.new = 0
+        whole = self.way.together(texts, self.memory, settings.schemas)
+        if self.memory.keeps and self.memory.new:
             self._count(len(texts))
-        return written
+        return self._put(whole, settings, strangers, account)
+
+    def _parts(self, body: Any) -> tuple[list[Any], Settings]:
+        """The history of a body's outline, and what its settings become."""
+        return (body.history, self.conversion.settings(body)) if self.any.names else (body, self.bare)
 
     def _directly(
         self, text: bytes, strangers: Strangers | None, account: Account, *, look: bool = True
@@ -97,7 +106,7 @@ class Recall:
             body = self.plain.read(text) if strangers is None else self.plain.among(text, strangers.names)
         except msgspec.ValidationError:
             return None
-        history, settings = (body.history, self.conversion.settings(body)) if self.plain.names else (body, self.bare)
+        history, settings = self._parts(body)
         if look and not self.passing and history and self._seen(plain.text_of(history[len(history) > 1])):
             self.memory.keeps = True
             return None
