@@ -5,9 +5,9 @@ take (lone surrogates, numbers beyond a double, look-around in a pattern). They 
 they differ are settled here: exact ``multipleOf``, ECMA 262 patterns, no ``format`` and no ``contentEncoding``.
 Nothing is ever fetched.
 
-What is sure without an engine (see `surely`) is not asked of one: most schemas are plain, and most arguments fit. An
-engine is imported, and made ready for a schema, when something is not. A check by jsonschema that would take too long
-is given up (see `keywords`), which is never OK.
+What is sure without them (see `surely`) is not asked of them: that a plain schema is usable, and in the place of
+jsonschema that arguments fit. An engine is imported, and made ready for a schema, when it is first asked. A check by
+jsonschema that would take too long is given up (see `keywords`), which is never OK.
 """
 
 from __future__ import annotations
@@ -36,9 +36,6 @@ _BESIDE: Final = 16 << 10  # so that no more than about a thousand are remembere
 
 SMALL: Final = 3_500
 """Bytes of a schema that is surely no larger than `afford` bears: 161 steps for ``{},``, and all pairs of a list."""
-
-OFTEN: Final = 100
-"""So many arguments of one schema are worth the time in which the fast engine is made ready."""
 
 _GIVEN_UP: Final = (
     "the check was given up, as it takes too long or nests too deep: install the extra `fast`, or simplify the schema"
@@ -191,7 +188,7 @@ class ToolSchema:
         return self.known.keep(arguments, Verdict.OK if passed else Verdict.ARGUMENTS_SCHEMA)
 
     def _fits(self, arguments: str, value: Any, plain: bool) -> bool:
-        if self._fast is None and plain and self._surely(arguments, value):
+        if plain and _fast_engine() is None and self._surely(arguments, value):
             return True
         self._engaged()
         if plain and self._fast is not None and not (self._divides and holds_large_real(value)):
@@ -207,8 +204,6 @@ class ToolSchema:
     def _surely(self, arguments: str, value: Any) -> bool:
         if self._certain is None:
             self._certain = certain(read_schema(self._text)[0])
-        if len(self.known) >= OFTEN:
-            self._engaged()  # the fast engine, once it is there, is faster still
         return len(arguments) <= self._certain.longest and self._certain.test(value)
 
     def _errors(self, value: Any, most: int, steps: float) -> list[Any] | None:

@@ -1,7 +1,7 @@
 """What can be told without an engine: that a schema is surely usable, and that a value surely satisfies it.
 
-Most tools have a schema of a few plain keywords, and most calls satisfy it. That is found out here in a hundredth of
-the time that a metaschema and an engine take. Nothing here ever says no: what is not sure is for the engines of
+Most tools have a schema of a few plain keywords, and most calls satisfy it. That is found out here in a fraction of
+the time that a metaschema and jsonschema take. Nothing here ever says no: what is not sure is for the engines of
 `schemas`, and they alone refuse. What is sure is what they would say, under every draft and within the same bounds.
 """
 
@@ -237,16 +237,14 @@ _BESIDE: Final = SAME_VALUE | {"$ref", "enum", "const", "pattern"}
 def _all_of(tests: list[Test]) -> Test:
     if not tests or _never in tests:
         return _never if tests else _always
-    if len(tests) == 1:
-        return tests[0]
-
-    def all_of(value: Any) -> bool:
-        for test in tests:  # noqa: SIM110  a loop takes half the time of `all`
-            if not test(value):
-                return False
-        return True
-
-    return all_of
+    first, *others = tests
+    if not others:
+        return first
+    second, *more = others
+    if not more:
+        return lambda value: first(value) and second(value)
+    third = _all_of(more)
+    return lambda value: first(value) and second(value) and third(value)
 
 
 def _nothing(making: _Making, given: Any, schema: Any) -> _Made:
@@ -272,13 +270,12 @@ def _of_types(names: tuple[str, ...]) -> Test:
 
 def _enum(making: _Making, given: Any, schema: Any) -> _Made:
     """One of some texts, whole numbers and constants; 1.0 and [1] may be equal to others, as an engine finds out."""
-    choice = frozenset((each.__class__, each) for each in given if each.__class__ in _CONSTANTS)
-
-    def enum(value: Any) -> bool:
-        return value.__class__ in _CONSTANTS and (value.__class__, value) in choice
-
+    choice: dict[type, set[Any]] = {}
+    for each in given:
+        if each.__class__ in _CONSTANTS:
+            choice.setdefault(each.__class__, set()).add(each)
     # To compare an array or an object costs its size, and in a branch that is not met it does not end there.
-    return _Made(enum, 64 if making.choices else 0)
+    return _Made(lambda value: value in choice.get(value.__class__, ()), 64 if making.choices else 0)
 
 
 def _const(making: _Making, given: Any, schema: Any) -> _Made:
