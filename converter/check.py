@@ -73,7 +73,8 @@ def _gated(conversion: Conversion, body: Body, account: Account, beside: Beside)
 
 def _rows(line: int, found: Kind, text: bytes, conversion: Conversion) -> Iterator[Row]:
     body = members_of(text) if text[:1] == b"{" else {}
-    schemas = {**tools.schemas_of(body.get("tools", UNSET)), **conversion.given}
+    declared = [tools.schemas_of(body.get(name, UNSET)) for name in ("tools", "functions")]
+    schemas = {**tools.every(*declared), **conversion.given}
     for position, entry in enumerate(_entries(found, body, text)):
         if kind(entry) != "an object":
             continue
@@ -118,6 +119,9 @@ def _items(found: Kind, members: dict[str, Raw]) -> Iterator[dict[str, Any]]:
         if isinstance(function, dict):
             item = {"type": "function_call", "call_id": parsed.get("id"), "status": parsed.get("status")}
             yield {**function, **item}
+    legacy = members.get("function_call")
+    if legacy is not None and kind(legacy) == "an object":
+        yield {**msgspec.json.decode(legacy), "type": "function_call"}
 
 
 def _parsed(members: dict[str, Raw]) -> dict[str, Any]:

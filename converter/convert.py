@@ -215,11 +215,17 @@ def prepare(verb: Verb, options: Options) -> Callable[[int, bytes], Converted | 
 def convert_lines(lines: Iterable[Any], verb: Verb, options: Options | None = None) -> Iterator[Converted | Rejected]:
     """One outcome a record (see `to_responses`), in order, for any engine. No record raises.
 
-    Blank lines are skipped, but counted.
-
-    Raises `ValueError` where the verb or an option makes no sense.
+    Blank lines are skipped, but counted. Raises `ValueError` where the verb or an option makes no sense, or where
+    ``lines`` is one record and not several.
     """
-    outcome = prepare(verb, options or Options())
+    if isinstance(lines, str | bytes | bytearray | memoryview | dict):
+        raise ValueError("lines is one value, expected the lines of a log (to_responses and to_chat take one record)")
+    return _outcomes(lines, prepare(verb, options or Options()))
+
+
+def _outcomes(
+    lines: Iterable[Any], step: Callable[[int, bytes], Converted | Rejected]
+) -> Iterator[Converted | Rejected]:
     for number, line in enumerate(lines, 1):
         try:
             record = _text_of(line).strip(BLANK)
@@ -227,7 +233,7 @@ def convert_lines(lines: Iterable[Any], verb: Verb, options: Options | None = No
             yield Rejected(number, refused.reasons, b"")
             continue
         if record:
-            yield outcome(number, record)
+            yield step(number, record)
 
 
 def _text_of(record: Any) -> bytes:

@@ -16,7 +16,7 @@ from converter import chat, responses
 from converter.arguments import parse_fault, parse_verdict
 from converter.options import Options
 from converter.outcome import Account, Verdict
-from converter.schemas import tool_schema
+from converter.schemas import defines, tool_schema
 from converter.settings import BAD_NAME, TOOL_NAME
 from converter.tools import Schemas
 
@@ -37,10 +37,10 @@ def replay_gate(item: dict[str, Any], schema: dict[str, Any] | bool | None) -> V
     """The verdict on one item, as parsed from JSON: the first that holds, in the order of `Verdict`.
 
     ``schema`` is the tool's JSON Schema (draft 2020-12 unless its ``$schema`` says otherwise), or None where none is
-    known: then the other checks run. Raises `ValueError` where the schema cannot be used: it is invalid, or refers to
-    something outside itself, which is never fetched.
+    known: then the other checks run. Raises `ValueError` where the schema cannot be used: it is invalid, or a tool's
+    whole definition, or refers to something outside itself, which is never fetched.
     """
-    kind = item.get("type")
+    kind = item.get("type") if isinstance(item, dict) else None
     if not isinstance(kind, str) or ":" in kind or (kind == "function_call" and item.get("namespace")):
         return Verdict.NAMESPACED  # the tool that a namespace says is not the one of this name
     if kind != "function_call":
@@ -52,6 +52,8 @@ def replay_gate(item: dict[str, Any], schema: dict[str, Any] | bool | None) -> V
         return Verdict.ARGUMENTS_TYPE
     if schema is None:
         return parse_verdict(arguments)
+    if defines(schema):
+        raise ValueError("the schema cannot be used: it is the definition of a tool, expected its parameters")
     checked = tool_schema(msgspec.json.encode(schema))
     if checked.problem:
         raise ValueError(f"the schema cannot be used: {checked.problem}")

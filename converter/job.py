@@ -95,6 +95,8 @@ def run(job: Job, options: Options, step: Any, ready: Callable[[], object] = lam
     Raises `OSError` where it cannot be done.
     """
     for name in job.inputs:
+        if os.path.isdir(name):
+            raise OSError(None, f"a folder, expected files ({os.path.join(name, '*.jsonl')} names those in it)", name)
         if name != STANDARD and not os.access(name, os.R_OK):
             open(name, "rb").close()  # raises, before anything is written
     began = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from typing import Any, Final, Literal
 
@@ -67,6 +68,8 @@ class Options(Struct, frozen=True, kw_only=True):
             if not isinstance(asked, frozenset):
                 # A frozen struct can only be set this way, and a list of names is what people write.
                 force_setattr(self, field, frozenset(asked))
+        if isinstance(self.tools, (str, bytes, os.PathLike)):
+            raise ValueError("tools is a text or a path, expected a list of definitions, or schemas by name")
         for field in ("at", "accept_loss"):
             asked = getattr(self, field)
             if isinstance(asked, str):

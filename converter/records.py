@@ -43,11 +43,18 @@ def records(source: Source, form: str = "auto", limit: int = MAX_LINE_BYTES) -> 
     return FORMS[form](lines)
 
 
+ZIP: Final = b"PK\x03\x04"
+TAR_MARK: Final = slice(257, 262)
+
+
 def _lines(source: Source, limit: int) -> Lines:
     """Physical lines with their ends, without a byte order mark."""
     stream, number = source.stream, 0
     try:
-        if stream.peek(3).startswith(b"\xef\xbb\xbf"):
+        start = stream.peek(TAR_MARK.stop)
+        if start.startswith(ZIP) or start[TAR_MARK] == b"ustar":
+            raise OSError(None, "an archive of files, expected one log: unpack it first", source.name)
+        if start.startswith(b"\xef\xbb\xbf"):
             stream.read(3)
         while raw := stream.readline(limit + 2):
             number += 1

@@ -96,6 +96,14 @@ SERIALS: Final = count(1)
 """Numbers of schemas, by which one is known again without being held."""
 
 
+def defines(schema: Any) -> bool:
+    """Whether what should be a JSON Schema is the definition of a tool, which as a schema asks for nothing."""
+    if not isinstance(schema, dict):
+        return False
+    named = isinstance(schema.get("name"), str)
+    return isinstance(schema.get("function"), dict) or (named and not {"parameters", "input_schema"}.isdisjoint(schema))
+
+
 class ToolSchema:
     """One tool's parameter schema, ready to check arguments texts against. Made by `tool_schema`.
 

@@ -87,7 +87,7 @@ def _refused(code: str, path: str, message: str) -> Refused:
 
 
 def _stream(text: bytes, members: Members, options: Options, account: Account) -> Opened | None:
-    """Chunks or events: an array, or under ``chunks`` or ``events``, or SSE text. Gives the answer that they spell."""
+    """Chunks or events: an array, or under ``chunks``, ``events``, ``sse``, or SSE text. Gives the answer in them."""
     if not streams.is_stream(text):
         return None
     if members and not _spelled(members) and foreign.name_of(members) is not None:

@@ -29,7 +29,7 @@ from converter.reading import (
     tidy,
     without_nulls,
 )
-from converter.schemas import SCHEMA_BYTES, SERIALS, ToolSchema, strict_qualifies, tool_schema
+from converter.schemas import SCHEMA_BYTES, SERIALS, ToolSchema, defines, strict_qualifies, tool_schema
 from converter.settings import BAD_NAME, TOOL_NAME
 from converter.text import utf8
 
@@ -165,7 +165,7 @@ def given(tools: Any) -> Schemas:
             body = definition.get("function", definition) if isinstance(definition, dict) else {}
             if isinstance(body, dict) and isinstance(body.get("name"), str):
                 pairs.append((body["name"], body.get("parameters")))
-            elif not (isinstance(definition, dict) and definition.get("type", "function") != "function"):
+            elif not isinstance(definition, dict) or definition.get("type", "function") in _NO_OTHER_TOOL:
                 raise ValueError("a tool definition without a name; expected function tools of either envelope")
     schemas: Schemas = {}
     for name, schema in pairs:
@@ -173,6 +173,10 @@ def given(tools: Any) -> Schemas:
             continue
         if not isinstance(schema, (dict, bool)):
             raise ValueError(f"the schema of tool {name} is neither an object nor a boolean")
+        if defines(schema):
+            raise ValueError(
+                f"tool {name} has a definition in place of its JSON Schema (a list of definitions will do)"
+            )
         made = tool_schema(msgspec.json.encode(schema))
         if made.problem:
             raise ValueError(f"the schema of tool {name} cannot be used: {made.problem}")
@@ -180,6 +184,10 @@ def given(tools: Any) -> Schemas:
             raise ValueError("a tool name outside ^[a-zA-Z0-9_-]{1,64}$, which no call can bear")
         schemas[name] = made
     return schemas
+
+
+_NO_OTHER_TOOL: Final = ("function", "object", "array", "string", "number", "integer", "boolean", "null")
+"""The type of a function, and those of a JSON Schema that stands where its tool should."""
 
 
 def schemas_of(raw: Raw | UnsetType) -> Schemas:

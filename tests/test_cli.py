@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
+import zipfile
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -367,7 +369,9 @@ def test_versions(run):
     [
         (["missing"], "converter: missing: No such file or directory\n"),
         (["a", "missing", "-o", "out"], "converter: missing: No such file or directory\n"),
-        (["."], "converter: .: Is a directory\n"),
+        (["."], "converter: .: a folder, expected files (./*.jsonl names those in it)\n"),
+        (["log.zip", "-o", "out"], "converter: log.zip: an archive of files, expected one log: unpack it first\n"),
+        (["log.tar.gz"], "converter: log.tar.gz: an archive of files, expected one log: unpack it first\n"),
         (["a", "-o", "no/out"], "converter: no/out: No such file or directory\n"),
         (["a", "-o", "."], "Is a directory"),
         (["a", "--rejects", "no/rejects"], "converter: no/rejects: No such file or directory\n"),
@@ -377,9 +381,13 @@ def test_versions(run):
 )
 def test_what_cannot_be_read_or_written(run, arguments, sentence):
     log("a", GOOD)
+    with zipfile.ZipFile("log.zip", "w") as archive:
+        archive.write("a")
+    with tarfile.open("log.tar.gz", "w:gz") as archive:
+        archive.add("a")
     Path("cut.gz").write_bytes(gzip.compress(os.urandom(1000).hex().encode() + b"\n")[:500])
     assert sentence in run("to-chat", *arguments, status=1).stderr
-    assert sorted(os.listdir()) == ["a", "cut.gz"]
+    assert sorted(os.listdir()) == ["a", "cut.gz", "log.tar.gz", "log.zip"]
 
 
 REAL = importlib.util.find_spec("converter.convert") and importlib.util.find_spec("converter.check")

@@ -8,7 +8,7 @@ import json
 import pytest
 from strategies import USER, USER_ITEM, asks, call, function_call, output, said, tool
 
-from converter import Notice, Options, Refused, Verdict, replay_gate, to_chat, to_responses
+from converter import Notice, Options, Refused, Verdict, check, replay_gate, to_chat, to_responses
 
 KNOWN = {"tools": {"f": True}}
 GOOD = {"type": "function_call", "status": "completed", "arguments": "{}"}
@@ -279,3 +279,14 @@ def test_the_longest_output(more):
 def test_the_longest_refusal(more):
     record = [USER, {"role": "assistant", "content": None, "refusal": "x" * (10_485_760 + more)}]
     assert said_of(to_responses, record) == [("limit", 1)] * more
+
+
+def test_a_legacy_call_has_a_row_as_any_other():
+    call_of = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"cit'}}
+    schema = {"type": "object", "required": ["a"]}
+    gated = check.prepare(Options())
+    for arguments, verdict in (('{"cit', "arguments_parse"), ("{}", "arguments_schema"), ('{"a":1}', "ok")):
+        call_of["function_call"]["arguments"] = arguments
+        record = {"functions": [{"name": "f", "parameters": schema}], "messages": [call_of]}
+        rows, _ = gated(1, json.dumps(record).encode())
+        assert [(row.type, row.name, row.verdict) for row in rows[1:]] == [("function_call", "f", verdict)]

@@ -7,6 +7,7 @@ import pickle
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -179,6 +180,12 @@ def test_convert_lines_takes_what_one_record_may_be():
     assert [(reason.code, unusable.line) for reason in unusable.reasons] == [("invalid_json", 3)]
 
 
+@pytest.mark.parametrize("one", ['{"messages":[]}', b"{}", {"messages": []}])
+def test_convert_lines_takes_no_single_record(one):
+    with pytest.raises(ValueError, match="lines is one value, expected the lines of a log"):
+        convert_lines(one, "to-responses")
+
+
 def test_convert_lines_is_lazy_and_in_order():
     taken = []
 
@@ -304,6 +311,19 @@ def test_schemas_of_the_gate():
         assert replay_gate({**GOOD, "status": "failed"}, unusable) is Verdict.STATUS
 
 
+@pytest.mark.parametrize("item", ["x", None, [], 1])
+def test_what_is_no_item_has_no_type_of_the_core(item):
+    assert replay_gate(item, None) is Verdict.NAMESPACED
+
+
+def test_a_definition_is_no_schema():
+    """As a schema it would ask for nothing, and let every call through."""
+    for definition in ({"name": "f", "parameters": {}}, {"type": "function", "function": {"name": "f"}}):
+        with pytest.raises(ValueError, match="the definition of a tool, expected its parameters"):
+            replay_gate(GOOD, definition)
+    assert replay_gate(GOOD, {"properties": {"name": {}, "parameters": {}}}) is Verdict.OK
+
+
 # ---------------------------------------------------------------- options
 
 BAD_OPTIONS = [
@@ -333,6 +353,12 @@ BAD_TOOLS = [
     {"f": "x"},
     {"f": {"$ref": "https://example.test/a.json"}},
     [{"type": "function", "parameters": {}}],
+    [{"type": "object", "required": ["a"]}],
+    {"f": {"name": "f", "parameters": {"type": "object"}}},
+    {"f": {"name": "f", "input_schema": {"type": "object"}}},
+    {"f": {"type": "function", "function": {"name": "f", "parameters": {}}}},
+    "tools.json",
+    Path("tools"),
 ]
 
 

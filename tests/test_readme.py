@@ -105,7 +105,7 @@ class Checkout:
         environment = {
             **os.environ,
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{os.environ['PYTHONPATH']}",
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")])),
         }
         done = subprocess.run(
             ["sh", "-ec", script], cwd=self.folder, env=environment, timeout=60, check=False, text=True,
