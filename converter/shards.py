@@ -29,6 +29,10 @@ EXPANDS: Final = 5
 """How many bytes of text a byte of a compressed log may hold, roughly."""
 
 BLOCK: Final = 1 << 20
+SHORT: Final = 256
+"""Bytes of a line that is short enough to be counted among others."""
+LONG: Final = 32
+"""Lines of which it is asked whether they are short."""
 
 
 class Range(io.RawIOBase):
@@ -125,13 +129,25 @@ def shards(name: str) -> Iterator[Shard]:
         while count := stream.readinto(block):
             seen = 0
             while cut := buffer.find(b"\n", max(seen, start + SHARD - at - 1), count) + 1:
-                lines += buffer.count(b"\n", seen, cut)
+                lines += _ends(buffer, seen, cut)
                 yield Shard(name, file, start, at + cut, before)
                 start, before, seen = at + cut, lines, cut
-            lines += buffer.count(b"\n", seen, count)
+            lines += _ends(buffer, seen, count)
             at += count
         if at > start:
             yield Shard(name, file, start, at, before)
+
+
+def _ends(buffer: bytearray, start: int, end: int) -> int:
+    """How many lines end there. To count looks at byte after byte; to find, at many at once, which long lines repay."""
+    few = min(end, start + SHORT * LONG)
+    ends = buffer.count(b"\n", start, few)
+    if ends > LONG:
+        return ends + buffer.count(b"\n", few, end)
+    at = few
+    while at := buffer.find(b"\n", at, end) + 1:
+        ends += 1
+    return ends
 
 
 def _cuts(name: str, form: str, limit: int) -> bool:

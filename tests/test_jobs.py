@@ -529,3 +529,18 @@ def test_a_closed_pipe_ends_quietly(tmp_path):
         running.stdout.close()
         assert running.wait(30) == 141
         assert running.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    "lengths", [[0], [20], [300], [5000], [20] * 50 + [9000] * 3 + [0] * 200, [9000] * 5 + [1] * 99]
+)
+def test_each_shard_knows_how_many_lines_stand_before_it(monkeypatch, tmp_path, lengths):
+    monkeypatch.setattr(shards, "SHARD", 10_000)
+    monkeypatch.setattr(shards, "BLOCK", 16_384)
+    data = b"".join(b"x" * length + b"\n" for length in lengths * (1 + 100_000 // (sum(lengths) + len(lengths))))
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(data + b"the last")
+    found = list(shards.shards(str(path)))
+    assert len(found) > 3
+    assert [shard.before for shard in found] == [data[: shard.start].count(b"\n") for shard in found]
+    assert [shard.start for shard in found[1:]] == [shard.end for shard in found[:-1]]
