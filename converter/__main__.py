@@ -17,7 +17,24 @@ def main() -> None:
 
     from converter import cli
 
-    cli.main(prog_name="converter")
+    try:
+        cli.main(prog_name="converter")
+    except SystemExit as done:
+        if "pyarrow" in sys.modules:
+            _leave(done)
+        raise
+
+
+def _leave(done: SystemExit) -> None:
+    """End the process at once: threads of pyarrow may still run, and abort it where it takes its time to end.
+
+    All that was written stands in its place already.
+    """
+    import os
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(done.code if isinstance(done.code, int) else done.code is not None)
 
 
 if __name__ == "__main__":

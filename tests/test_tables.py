@@ -470,6 +470,27 @@ def test_there_and_back_by_the_command(tmp_path):
     assert b'"temperature":0.10' in back.stdout
 
 
+ENDING = """
+import atexit, sys
+from converter.__main__ import main
+atexit.register(print, "late")
+sys.argv = ["converter", "to-responses", "-q", *sys.argv[1:]]
+main()
+"""
+
+
+def test_the_command_does_not_wait_for_the_threads_of_a_library_to_end(tmp_path):
+    """Once in some thousand runs one of them aborted the process, when all was written."""
+    table = saved(tmp_path / "in.parquet", pa.table({"messages": [NAMED]}))
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(b'{"messages":%s}\n{}\n' % NAMED.encode())
+    command = [sys.executable, "-c", ENDING]
+    for inputs, status, late in (((table,), 0, False), ((log,), 3, True), ((log, table), 3, False)):
+        done = subprocess.run([*command, *inputs], capture_output=True, check=False)
+        assert (done.returncode, b"late" in done.stdout) == (status, late)
+        assert done.stdout.count(b"input") == len(inputs)
+
+
 @pytest.mark.parametrize("write", [ipc.new_file, ipc.new_stream], ids=["file", "stream"])
 def test_standard_input_may_be_a_table(tmp_path, write):
     table = pa.table({"messages": [NAMED]})
