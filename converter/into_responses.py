@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw
 from converter import chat, ids, reasoning, responses
 from converter.options import Options
 from converter.outcome import Account
-from converter.reading import says_nothing, text_of
+from converter.reading import kind, says_nothing, text_of
 
 NULL: Final = Raw(b"null")
 
@@ -132,6 +132,9 @@ def _document(part: chat.DocumentPart, path: str, context: Context) -> Any:
 def _audio(part: chat.AudioPart, path: str, context: Context) -> Any:
     if context.options.target == "openai":
         _part_extras(part, path, context)
+        if (found := kind(part.input_audio)) != "an object":
+            context.account.refuse("wrong_type", f"{path}/input_audio", f"{found}, expected an object")
+            return None
         return responses.InputAudio(part.input_audio)
     context.account.refuse(
         "unsupported_content",

@@ -41,6 +41,8 @@ class Kind(Struct, frozen=True):
             return bool(body)
         if getattr(body, "input", None) is UNSET:
             return False
+        if self.name == "response" and body.object is UNSET and body.prompt is not UNSET:
+            return False  # a conversation beside its answer, unless it says that it is an answer
         tools = getattr(body, "tools", UNSET)  # an Anthropic request may differ in its tools alone
         return tools is UNSET or plainly_ours(bytes(tools))
 

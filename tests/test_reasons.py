@@ -177,6 +177,12 @@ ROWS = [
     (R, {}, {"messages": "x"}, "wrong_type at /messages: a string, expected an array"),
     (
         R,
+        {"target": "openai"},
+        [{"role": "user", "content": [{"type": "input_audio", "input_audio": []}]}],
+        "wrong_type at /0/content/0/input_audio: an array, expected an object",
+    ),
+    (
+        R,
         {},
         [USER, {"role": "user", "content": 1}],
         "wrong_type at /1/content: a number, expected a string or an array",

@@ -389,6 +389,10 @@ SEQUENCES = {
         RESPONSES,
         [{"input": [SAID], "prompt": None, "answer": ""}, {"input": [SAID], "prompt": "", "answer": ""}],
     ),
+    "an answer with a prompt that tells": (
+        CHAT,
+        [{"output": [said("so", type="message")], "prompt": prompt} for prompt in (None, [None], "x", None)],
+    ),
     "bytes beside tools that are null": (
         CHAT,
         [
