@@ -136,16 +136,10 @@ class Window:
         return time.monotonic() - self.since
 
 
-def settle():
-    """Look for cycles more rarely than Python does by itself: the pool has none, and a record leaves next to none."""
-    gc.freeze()
-    gc.set_threshold(200000)
-
-
 def work(task, made, window, results):
     """Run one worker's share."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    settle()
+    gc.freeze()  # the pool is no cycle to look for
     rng = Random(f"{task.way} {task.seed} {task.worker}")
     following, trial, found = inputs(task.way, made, rng), Trial(rng), Found()
     with alarmed():
