@@ -5,6 +5,8 @@ import sys
 
 def main() -> None:
     """Run the command line. Scripts that ask for the version need not wait for the options of all commands."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _reopen()
     if sys.argv[1:] == ["--version"]:
         from converter import VERSIONS
 
@@ -23,6 +25,22 @@ def main() -> None:
         if "pyarrow" in sys.modules:
             _leave(done)
         raise
+
+
+def _reopen() -> None:
+    """Open what was closed (``>&-``): else the next file that is opened would be taken for it.
+
+    What is written to a closed standard output must fail, so it is opened for reading.
+    """
+    import os
+
+    for name, mode, flags in (
+        ("stdin", "r", os.O_RDONLY),
+        ("stdout", "w", os.O_RDONLY),
+        ("stderr", "w", os.O_WRONLY),
+    ):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode))
 
 
 def _leave(done: SystemExit) -> None:

@@ -25,8 +25,7 @@ Envelope = Literal["chat", "responses"]
 class Kind(Struct, frozen=True):
     """One of the bodies that can be converted: its envelope, its struct, and where its list of content stands.
 
-    The decoder takes only what `recognise` would call this kind, but for an empty list, and a Responses request that
-    names no input.
+    The decoder takes only what `recognise` would call this kind, but where one of ``doubts`` holds for what it gives.
     """
 
     name: str
@@ -34,32 +33,45 @@ class Kind(Struct, frozen=True):
     type: Any
     root: str
     decode: Callable[[bytes], Any]
+    doubts: tuple[Callable[[Any], bool], ...]
 
     def certain(self, body: Any) -> bool:
         """Whether a decoded body can be of no other kind."""
-        if isinstance(body, list):
-            return bool(body)
-        if getattr(body, "input", None) is UNSET:
-            return False
-        if self.name == "response" and body.object is UNSET and body.prompt is not UNSET:
-            return False  # a conversation beside its answer, unless it says that it is an answer
-        tools = getattr(body, "tools", UNSET)  # an Anthropic request may differ in its tools alone
-        return tools is UNSET or plainly_ours(bytes(tools))
+        return not any(doubt(body) for doubt in self.doubts)
 
 
-def _kind(name: str, envelope: Envelope, type_: Any, root: str) -> Kind:
-    return Kind(name, envelope, type_, root, msgspec.json.Decoder(type_).decode)
+def _kind(name: str, envelope: Envelope, type_: Any, root: str, *doubts: Callable[[Any], bool]) -> Kind:
+    return Kind(name, envelope, type_, root, msgspec.json.Decoder(type_).decode, doubts)
+
+
+def _holds_nothing(body: list[Any]) -> bool:
+    """No message and no item tells which list it is."""
+    return not body
+
+
+def _foreign_tools(body: Any) -> bool:
+    """An Anthropic request may differ in its tools alone."""
+    return body.tools is not UNSET and not plainly_ours(bytes(body.tools))
+
+
+def _without_input(body: Any) -> bool:
+    return body.input is UNSET
+
+
+def _asked_too(body: Any) -> bool:
+    """A conversation beside its answer, unless it says that it is an answer."""
+    return body.object is UNSET and body.prompt is not UNSET
 
 
 KINDS: Final[dict[str, Kind]] = {
     kind.name: kind
     for kind in (
-        _kind("chat-request", "chat", chat.Request, "/messages"),
-        _kind("message-list", "chat", list[chat.Message], ""),
+        _kind("chat-request", "chat", chat.Request, "/messages", _foreign_tools),
+        _kind("message-list", "chat", list[chat.Message], "", _holds_nothing),
         _kind("completion", "chat", chat.Completion, "/choices"),
-        _kind("responses-request", "responses", responses.Request, "/input"),
-        _kind("item-list", "responses", list[responses.Item], ""),
-        _kind("response", "responses", responses.Response, "/output"),
+        _kind("responses-request", "responses", responses.Request, "/input", _without_input, _foreign_tools),
+        _kind("item-list", "responses", list[responses.Item], "", _holds_nothing),
+        _kind("response", "responses", responses.Response, "/output", _asked_too, _foreign_tools),
     )
 }
 

@@ -45,6 +45,7 @@ def records(source: Source, form: str = "auto", limit: int = MAX_LINE_BYTES) -> 
 
 ZIP: Final = b"PK\x03\x04"
 TAR_MARK: Final = slice(257, 262)
+"""Where a tar file says that it is one."""
 
 
 def _lines(source: Source, limit: int) -> Lines:

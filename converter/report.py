@@ -165,6 +165,7 @@ def pattern(path: str) -> str:
 
 
 _names: Final[Memo[str, list[str]]] = Memo(1 << 20)
+"""The tools that a detail of `unchecked` names."""
 
 
 def _tools(notice: Notice) -> list[str]:

@@ -29,10 +29,12 @@ EXPANDS: Final = 5
 """How many bytes of text a byte of a compressed log may hold, roughly."""
 
 BLOCK: Final = 1 << 20
-SHORT: Final = 256
-"""Bytes of a line that is short enough to be counted among others."""
-LONG: Final = 32
-"""Lines of which it is asked whether they are short."""
+
+SHORT_LINE: Final = 256
+"""Bytes up to which it costs less to count line ends than to find each."""
+
+PROBED: Final = 32
+"""Lines at the start of a block that tell how long its lines are."""
 
 
 class Range(io.RawIOBase):
@@ -140,11 +142,10 @@ def shards(name: str) -> Iterator[Shard]:
 
 def _ends(buffer: bytearray, start: int, end: int) -> int:
     """How many lines end there. To count looks at byte after byte; to find, at many at once, which long lines repay."""
-    few = min(end, start + SHORT * LONG)
-    ends = buffer.count(b"\n", start, few)
-    if ends > LONG:
-        return ends + buffer.count(b"\n", few, end)
-    at = few
+    at = min(end, start + SHORT_LINE * PROBED)
+    ends = buffer.count(b"\n", start, at)
+    if ends > PROBED:
+        return ends + buffer.count(b"\n", at, end)
     while at := buffer.find(b"\n", at, end) + 1:
         ends += 1
     return ends

@@ -491,3 +491,15 @@ print(*sys.modules)
         "converter.outcome",
         "converter.records",
     }
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_is_taken_for_no_other_file(tmp_path, closed):
+    (tmp_path / "a").write_bytes(b'{"messages":[{"role":"user","content":"x"}]}\n{}\n')
+    command = f'"{sys.executable}" -m converter to-responses a'
+    done = subprocess.run(["sh", "-c", f"{command} -o out {closed}"], cwd=tmp_path, env=WHERE, check=False)
+    assert (done.returncode, (tmp_path / "out").read_bytes().count(b"\n")) == (3, 1)
+    if ">&-" in closed.split():
+        run = ["sh", "-c", f"{command} >&-"]
+        done = subprocess.run(run, cwd=tmp_path, env=WHERE, check=False, capture_output=True)
+        assert (done.returncode, done.stderr.splitlines()[-1][:26]) == (1, b"converter: standard output")

@@ -475,10 +475,13 @@ def test_a_tool_name_that_no_call_may_bear_is_refused_however_often_it_comes():
     assert [rooms(RESPONSES).outcome(1, record) for _ in range(3)] == [first] * 3
 
 
-def test_call_ids_that_all_come_again_take_no_time_squared():
-    many = [U, *turns(*map(str, range(3000)))]
+def test_call_ids_that_all_come_again_are_each_numbered_and_told():
+    many = [U, *turns(*map(str, range(300)))]
     record = dumps([*many, *many[1:]]).encode()
     session = Session(CHAT, Options())
-    looked = [session.outcome(1, record) for _ in range(2)]
-    assert isinstance(looked[0], Converted)
-    assert looked[0] == looked[1]
+    first, second = session.outcome(1, record), session.outcome(1, record)
+    assert first == second == rooms(CHAT).outcome(1, record)
+    ids = [item["id"] for item in first.body if item["type"] == "function_call"]
+    assert len(set(ids)) == len(ids) == 600
+    [told] = [notice.paths for notice in first.notices if notice.code == "reused_call_id"]
+    assert len(told) == 300
