@@ -1,6 +1,10 @@
 """What the fuzzer found once, again, and a few hundred fresh inputs of both kinds; ``tests/fuzzing`` has the fuzzer."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from random import Random
 
 import pytest
@@ -75,6 +79,22 @@ def test_a_faithful_body_has_no_faults():
 
 
 @pytest.mark.parametrize(
+    ("kind", "key", "held"), [("chat-request", "messages", True), ("completion", "choices", False)]
+)
+def test_only_a_body_that_has_tools_declares_them(kind, key, held):
+    [call, _] = MESSAGES
+    history = [call] if held else [{"index": 0, "message": call, "finish_reason": "tool_calls"}]
+    written = json.dumps({key: history, "functions": [{"name": "f", "parameters": TOOL["parameters"]}]}).encode()
+    faults = set(judge.bodies("to-chat", options("default"), [judge.Body(kind, written, written)]))
+    assert ("arguments that do not satisfy the schema of their tool" in faults) is held
+
+
+@pytest.mark.parametrize(("depth", "parses"), [(128, True), (129, False)])
+def test_arguments_nest_as_deep_as_the_converter_reads(depth, parses):
+    assert judge.parses("[" * depth + "]" * depth) is parses
+
+
+@pytest.mark.parametrize(
     ("items", "fault"),
     [
         ([{**CALL, "status": "incomplete"}, OUTPUT], "a call that is not completed"),
@@ -144,11 +164,36 @@ def test_a_hang_is_a_fault(trial, monkeypatch):
     assert fault.kind == "more seconds than any input may take"
 
 
+def test_a_worker_that_was_stopped_is_not_stuck():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with child:
+        window = run.Window()
+        os.kill(child.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+        assert [window.stands(child.pid) for _ in range(3)] == [0, 0, 0]
+        os.kill(child.pid, signal.SIGCONT)
+        os.waitid(os.P_PID, child.pid, os.WCONTINUED)
+        assert [window.stands(child.pid) for _ in range(3)] == [1, 2, 3]
+        window.show(1, b"{}")
+        assert window.stands(child.pid) == 0
+        child.stdin.close()
+
+
+def test_an_input_seldom_comes_again():
+    following = run.inputs("structured", pool.make(3, size=20), Random("3"))
+    assert len({following() for _ in range(200)}) > 180
+
+
 def test_a_run_counts_all_its_inputs_and_keeps_what_it_finds(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(keep, "FOUND", tmp_path)
     monkeypatch.setattr(judge, "LONGEST", 10)  # so that there is something to find
     assert run.main(["bytes", "--count", "60", "--jobs", "2", "--pool", "20"]) == 1
-    assert "60 (bytes, seed 0, 2 workers)" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "60 (bytes, seed 0, 2 workers)" in out
+    row = json.loads(out.splitlines()[-1])
+    assert (row["way"], row["seed"], row["inputs"]) == ("bytes", 0, 60)
+    assert row["written"] + row["refused"] >= 60
+    assert row["faults"] > 0
     found = keep.kept()
     assert found
     assert all(fault.kind in keep.kinds(fault) for fault in found.values())

@@ -15,7 +15,7 @@ from msgspec import Raw
 TESTS = Path(__file__).resolve().parent.parent
 SENSE = strategies.CHAT_RECORDS | strategies.RESPONSES_RECORDS
 STRANGE = strategies.lossy(SENSE) | strategies.with_unknown_fields(SENSE).map(lambda drawn: drawn[1])
-SMALL = 200
+SMALL = 400
 SECRET_FIELDS = ("content", "text", "output", "refusal", "instructions", "input")
 """Fields whose text is private."""
 

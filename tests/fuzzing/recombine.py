@@ -9,9 +9,6 @@ from fuzzing import structs
 from fuzzing.pool import small_first
 from msgspec import Raw
 
-SAME = 0.05
-"""How often an input is the record that it is made from: what a session remembers of it must change nothing."""
-
 VENDOR = "zz_vendor"
 TWICE = "\0again"
 """Behind a key: it shall stand twice in its object, which no dict can hold."""
@@ -53,10 +50,8 @@ class Recombiner:
         if self.random() < 0.05:
             self.base = self.some()
         value = self.base
-        chance = SAME
-        while self.random() >= chance:
+        while self.random() < 0.7:
             value = self.changed(value, "")
-            chance = 0.3
         if self.random() < 0.03:
             value = self.choice([[value], {"body": value}, {"request": value, "response": value}, {"record": value}])
         try:

@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import json
 import mmap
 import os
 import resource
@@ -20,15 +21,25 @@ from fuzzing.recombine import Recombiner
 from fuzzing.trial import Fault, Trial
 
 SECONDS = 5
-"""An input that takes longer is a fault."""
+"""An input that takes more of the processor's time is a fault. A process that was stopped takes none."""
 
-STUCK = 60
-"""A worker that goes to no next input for so many seconds is stuck where no alarm reaches it."""
+LOOK = 0.1
+"""Seconds between two looks at the workers."""
+
+STUCK = 600
+"""A worker that was at the same input in so many looks is stuck where no alarm reaches it."""
 
 MEMORY = 4 << 30
 LARGEST = 1 << 20
 FILES = 0.03
 """How many of the byte inputs are whole files."""
+
+
+AGAIN = 0.1
+"""How often an input that was there before is taken again: what a session remembers of it must change nothing."""
+
+SEEN = 1 << 18
+"""For how many inputs it is remembered that they were there."""
 
 
 class HangError(BaseException):
@@ -51,14 +62,30 @@ def inputs(way, made, rng):
     """A function that gives the next input, and whether it is a whole file."""
     if way == "structured":
         recombiner = Recombiner(made, rng)
-        return lambda: (recombiner.record(), False)
+        return fresh(lambda: (recombiner.record(), False), rng)
     mutator = Mutator(made, rng)
 
     def following():
         whole = rng.random() < FILES
         return (mutator.file() if whole else mutator.record()), whole
 
-    return following
+    return fresh(following, rng)
+
+
+def fresh(following, rng):
+    """The same function, with an input that was there before let through no more than now and then."""
+    seen = set()
+
+    def made():
+        found = following()
+        while (mark := hash(found)) in seen and rng.random() > AGAIN:
+            found = following()
+        if len(seen) == SEEN:
+            seen.clear()
+        seen.add(mark)
+        return found
+
+    return made
 
 
 @contextmanager
@@ -68,16 +95,16 @@ def alarmed():
     def hang(number, frame):
         raise HangError
 
-    before = signal.signal(signal.SIGALRM, hang)
+    before = signal.signal(signal.SIGPROF, hang)
     try:
         yield
     finally:
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGPROF, before)
 
 
 def faults_of(trial, data, whole):
     """What the judge says of one input, hangs and exhausted memory included. To be called while `alarmed`."""
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         return list(trial.file(data) if whole else trial.record(data))
     except HangError:
@@ -87,7 +114,7 @@ def faults_of(trial, data, whole):
     except Exception as error:
         return [Fault(f"fuzzer: {type(error).__name__}", "", "default", whole, (data,))]
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 # ---------------------------------------------------------------- workers
@@ -116,7 +143,7 @@ class Window:
 
     def __init__(self):
         self.memory = mmap.mmap(-1, LARGEST + 16)
-        self.seen, self.since = 0, time.monotonic()
+        self.seen = self.looks = 0
 
     def show(self, number, data):
         size = min(len(data), LARGEST)
@@ -129,17 +156,32 @@ class Window:
     def data(self):
         return self.memory[16 : 16 + int.from_bytes(self.memory[8:16], "big")]
 
-    def stands(self):
-        """For how many seconds the worker has been at one input."""
-        if (number := self.number()) != self.seen:
-            self.seen, self.since = number, time.monotonic()
-        return time.monotonic() - self.since
+    def stands(self, worker):
+        """In how many looks in a row a worker, given by its process id, ran and was at one and the same input.
+
+        The looks are counted, and not the seconds, since all may have been stopped together.
+        """
+        number = self.number()
+        self.looks = self.looks + 1 if number == self.seen and not stopped(worker) else 0
+        self.seen = number
+        return self.looks
+
+
+def stopped(worker):
+    """Whether a process of ours was stopped from outside, and not continued since."""
+    return os.waitid(os.P_PID, worker, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def settle():
+    """Let the collector pass over the pool, and say nothing to hypothesis, which counts its runs."""
+    gc.freeze()
+    gc.callbacks.clear()
 
 
 def work(task, made, window, results):
     """Run one worker's share."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    gc.freeze()  # the pool is no cycle to look for
+    settle()
     rng = Random(f"{task.way} {task.seed} {task.worker}")
     following, trial, found = inputs(task.way, made, rng), Trial(rng), Found()
     with alarmed():
@@ -152,7 +194,7 @@ def work(task, made, window, results):
 
 
 def run(way, count, jobs, seed, size):
-    """All workers of a run: the counts of outcomes, and what was found."""
+    """All workers of a run: how many inputs they tried, the counts of outcomes, and what was found."""
     made = pool.make(seed, size)
     context = get_context("fork")  # the workers share the pool
     results, outcomes, found = context.SimpleQueue(), Counter(), Found()
@@ -166,7 +208,7 @@ def run(way, count, jobs, seed, size):
         worker.start()
     left, said = set(range(jobs)), time.monotonic()
     while left:
-        time.sleep(0.1)
+        time.sleep(LOOK)
         ended = {number for number in left if not workers[number].is_alive()}
         while not results.empty():
             number, theirs, what = results.get()
@@ -174,7 +216,7 @@ def run(way, count, jobs, seed, size):
             outcomes.update(theirs)
             found.join(what)
         for number in list(left):
-            if number in ended or windows[number].stands() > STUCK:
+            if number in ended or windows[number].stands(workers[number].pid) > STUCK:
                 workers[number].kill()
                 kind = "a worker that died" if number in ended else "a worker that was stuck"
                 found.add(Fault(kind, "", "default", False, (windows[number].data(),)))
@@ -184,7 +226,7 @@ def run(way, count, jobs, seed, size):
             print(f"{sum(window.number() for window in windows):,} of {count:,} inputs", file=sys.stderr)
     for worker in workers:
         worker.join()
-    return outcomes, found
+    return sum(window.number() for window in windows), outcomes, found
 
 
 # ---------------------------------------------------------------- the command
@@ -208,6 +250,23 @@ def table(chosen, outcomes, counts, seconds):
     return "\n".join(f"{name:{width}}  {value}" for name, value in rows.items())
 
 
+def line(chosen, tried, outcomes, counts, seconds):
+    """The run in one line of JSON whose numbers can be summed over runs."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    row = {
+        "way": chosen.way,
+        "seed": chosen.seed,
+        "inputs": tried,
+        "written": outcomes["written"],
+        "refused": outcomes.total() - outcomes["written"] - outcomes["files"],
+        "faults": counts.total(),
+        "seconds": round(seconds, 1),
+        "processor_seconds": round(sum(one.ru_utime + one.ru_stime for one in used), 1),
+        "hours": round(seconds / 3600, 4),
+    }
+    return json.dumps(row)
+
+
 def main(arguments=None):
     """The command; its exit status is 1 where a fault was found."""
     parser = argparse.ArgumentParser(prog="fuzz.py", description="Fuzz the converter.")
@@ -218,10 +277,12 @@ def main(arguments=None):
     parser.add_argument("--pool", type=int, default=500, help="records that hypothesis makes first (%(default)s)")
     chosen = parser.parse_args(arguments)
     began = time.monotonic()
-    outcomes, found = run(chosen.way, chosen.count, chosen.jobs, chosen.seed, chosen.pool)
-    print(table(chosen, outcomes, found.counts, time.monotonic() - began))
+    tried, outcomes, found = run(chosen.way, chosen.count, chosen.jobs, chosen.seed, chosen.pool)
+    seconds = time.monotonic() - began
+    print(table(chosen, outcomes, found.counts, seconds))
     for fault in found.smallest.values():
         small = keep.smaller(fault)
         print(f"\n{fault.kind} ({fault.verb} {fault.setting}), kept as {keep.save(small).name}")
         print(f"  {small.records[-1][:400]!r}")
+    print(f"\n{line(chosen, tried, outcomes, found.counts, seconds)}")
     return 1 if found.counts else 0
