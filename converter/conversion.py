@@ -63,7 +63,7 @@ class Conversion:
         if names is self.last[0] and stand == self.last[1]:
             return self.last[2]  # most often the next record has the same ones, which costs no hash to see
         made = self.toolbox.of(body.tools)
-        key = outline.key(body)
+        key = outline.key(names, stand)
         known: Settings | None = made.settings.get(key)
         found = known or made.settings.keep(key, self._settings(body, made, key), len(key) + 1024)
         self.last = (names, stand, found)
@@ -86,8 +86,8 @@ class Conversion:
         return Settings(
             head=head,
             tail=tail,
-            frame=outline.frame(body),
             schemas=made.schemas,
+            tools=made.serial,
             of_tools=made.notices,
             said=said,
             spoken=bool(said.found or made.notices),
@@ -103,27 +103,42 @@ class Conversion:
         """What stands for settings where a body is a list alone."""
         said = Account(self.options.allow)
         return Settings(
-            head=b"[", tail=b"]", frame=2, schemas=self.given, of_tools=[], said=said, spoken=False, usable=True
+            head=b"[",
+            tail=b"]",
+            frame=2,
+            schemas=self.given,
+            tools=self.toolbox.none.serial,
+            of_tools=[],
+            said=said,
+            spoken=False,
+            usable=True,
         )
 
 
 class Settings(Struct, gc=False, kw_only=True):
     """What the settings and tools of a request became: the target's request before and behind its history.
 
-    It does not hold the tools, which hold it: no collector would see that circle.
+    It does not hold the tools, which hold it: no collector would see that circle. ``tools`` is their serial number.
 
-    ``frame`` is how many bytes of the source stand around its history at least. ``usable``: nothing has to be asked of
-    them for each record, no reason for a refusal, no list of allowed tools.
+    ``frame`` is how many bytes of the source stand around its history at least, -1 while nobody asked. ``usable``:
+    nothing has to be asked of them for each record, no reason for a refusal, no list of allowed tools.
     """
 
     head: bytes
     tail: bytes
-    frame: int
+    frame: int = -1
     schemas: Schemas
+    tools: int
     of_tools: list[Notice]
     said: Account
     spoken: bool
     usable: bool
+
+    def frame_of(self, body: Any) -> int:
+        """The frame of a request's outline that has these settings."""
+        if self.frame < 0:
+            self.frame = outline.frame(body)
+        return self.frame
 
     def say(self, account: Account) -> None:
         """Say what was said of the tools, and of the settings."""

@@ -12,11 +12,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from converter import chat
-from converter.alone import ANSWERS, ASKS, NEVER, Apart, Call, Known, Told, around_calls
+from converter.alone import ANSWERS, ASKS, Apart, Call, Known, Told, around_calls
 from converter.arguments import parse_verdict
-from converter.conversion import Conversion
+from converter.conversion import Conversion, Settings
 from converter.memo import Memo
-from converter.outcome import Account, Verdict
+from converter.outcome import Found, Verdict
 from converter.reading import encode
 from converter.shortcut import items_of, messages_of
 from converter.tools import Schemas
@@ -26,6 +26,9 @@ OK: Final = Verdict.OK
 ROOM: Final = 16 << 20
 """How many bytes of messages and of what they became are remembered before it is started afresh."""
 
+SHORT: Final = 4
+"""So many messages are put together as fast as they are found."""
+
 OVERHEAD: Final = 512
 """About what an entry takes beside its texts."""
 
@@ -33,12 +36,14 @@ OVERHEAD: Final = 512
 class Memory:
     """What the messages (or items) of one kind of body became in one conversion, by their texts.
 
-    ``keeps``: whether what is learned is remembered. ``new`` counts what was learned.
+    ``root`` is where they stand. ``keeps``: whether what is learned is remembered. ``new`` counts what was learned.
     """
 
-    def __init__(self, conversion: Conversion, kind: str) -> None:
+    def __init__(self, conversion: Conversion, kind: str, root: str) -> None:
         self.apart = Apart(kind, conversion.target, conversion.options)
+        self.root = root
         self.known: Memo[bytes, Known] = Memo(ROOM)
+        self.pasts: Memo[bytes, Past] = Memo(ROOM)
         self.require_schema = conversion.options.require_schema
         self.keeps = False
         self.new = 0
@@ -77,36 +82,96 @@ class Memory:
             self.known.keep(key, found, len(text) + OVERHEAD)
         return found if asked.isdisjoint([call.own for call in found.calls]) else None
 
+    def past(self, texts: list[bytes], tools: int) -> Past:
+        """The history that was put together before, with these tools, and from which this one goes on."""
+        past = self.pasts.get(opening(texts)) if self.keeps and len(texts) > SHORT else None
+        if past is None or past.tools != tools or texts[: len(past.texts)] != past.texts:
+            return NO_PAST
+        return past
+
+    def keep(self, past: Past) -> Whole | None:
+        """Remember a history from which another one may go on, and give back what was put together."""
+        if past.whole is not None and self.keeps and len(past.texts) >= SHORT:
+            name = opening(past.texts)
+            if (before := self.pasts.get(name)) is not None:
+                self.pasts.free(name, before.size())
+            self.pasts.keep(name, past, past.size())
+        return past.whole
+
+
+def opening(texts: list[bytes]) -> bytes:
+    """What tells a conversation from others: its second message, since the first one is often the same in all."""
+    return texts[len(texts) > 1] if texts else b""
+
 
 class Whole(Struct, gc=False):
     """A history put together: the JSON text to write, with commas between its entries, and what is to be said of it.
 
-    ``told`` is what was said of single messages, ``judged`` what the gate says of calls, both with their positions.
+    That is what was said while messages were read, and mapped, and what the gate says of calls.
     """
 
     written: bytes
-    told: list[tuple[int, Known]] = []
-    judged: list[tuple[int, Told]] = []
-
-    def tell(self, root: str, account: Account, phase: int) -> None:
-        """Say what was said of the messages while they were read (0), or mapped (1)."""
-        account.entries(root, [(at, known.told[phase]) for at, known in self.told if known.told])
-
-    def tell_judged(self, root: str, account: Account) -> None:
-        """Say what the gate says of the calls."""
-        account.entries(root, self.judged)
+    read: Found = {}
+    mapped: Found = {}
+    judged: Found = {}
 
 
-def items(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
-    """The items that these messages become, or None where there is more to look at than each of them."""
+class Past(Struct, gc=False, kw_only=True):
+    """A history that was put together, and all that is to be known of it to go on from its end. Nothing changes it.
+
+    ``tools`` is the serial number of those with which its calls were judged. It does not hold them: they may be large.
+    ``asked`` are the ids of its items that no other one may have (towards Chat, of its calls), ``called`` those of its
+    calls. ``opens`` and ``turn`` are those of its last message (see `Known`).
+    """
+
+    texts: list[bytes] = []
+    tools: int = 0
+    whole: Whole | None = None
     written: list[bytes] = []
-    whole, known = Whole(b"", [], []), NEVER
     asked: set[str] = set()
     called: set[str] = set()
+    opens: bool = False
+    turn: tuple[bytes, bytes] | None = None
+
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return OVERHEAD * len(self.texts) + (2 * len(self.whole.written) if self.whole else 0)
+
+    def going_on(self) -> Whole:
+        """What was put together so far, to be added to."""
+        if self.whole is None:
+            return Whole(b"")
+        return Whole(b"", *(_copied(found) for found in (self.whole.read, self.whole.mapped, self.whole.judged)))
+
+
+NO_PAST: Final = Past()
+
+
+def _copied(found: Found) -> Found:
+    return {code: details.copy() for code, details in found.items()}
+
+
+def _say(told: Told, place: str, found: Found) -> None:
+    """Add what is said of a message that stands at this place."""
+    for code, path, detail in told:
+        details = found.get(code)
+        if details is None:
+            details = found[code] = {}
+        if not details.get(place + path):
+            details[place + path] = detail
+
+
+def items(texts: list[bytes], memory: Memory, settings: Settings) -> Whole | None:
+    """The items that these messages become, or None where there is more to look at than each of them."""
+    past, schemas = memory.past(texts, settings.tools), settings.schemas
+    start = len(past.texts)
+    if start == len(texts):
+        return past.whole
+    written, whole, opens = past.written.copy(), past.going_on(), past.opens
+    asked, called = past.asked.copy(), past.called.copy()
     opened: dict[str, str] = {}
     find, add = memory.known.get, written.append
-    for at, text in enumerate(texts):
-        before = known
+    for at, text in enumerate(texts[start:], start):
         known = find(text) or memory.learn(text)
         part = known.part
         if part is ANSWERS:
@@ -116,7 +181,7 @@ def items(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
         elif opened:
             return None
         elif part is ASKS:
-            if known.wordless and before.opens:
+            if known.wordless and opens:
                 return None
             again = False
             for call in known.calls:
@@ -131,29 +196,37 @@ def items(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
                 ):
                     return None
                 if schema is None:
-                    whole.judged.append((at, call.unchecked))
+                    _say(call.unchecked, f"{memory.root}/{at}", whole.judged)
                 if again and call_id in called:
-                    whole.judged.append((at, call.reused))
+                    _say(call.reused, f"{memory.root}/{at}", whole.judged)
                 asked.add(call.own)
                 called.add(call_id)
                 opened[call_id] = name
         if known.told is not None:
-            whole.told.append((at, known))
+            _say(known.told[0], f"{memory.root}/{at}", whole.read)
+            _say(known.told[1], f"{memory.root}/{at}", whole.mapped)
         add(known.written)
+        opens = known.opens
+    if opened:
+        return None
     whole.written = b",".join(written)
-    return None if opened or not written else whole
+    return memory.keep(
+        Past(texts=texts, tools=settings.tools, whole=whole, written=written, asked=asked, called=called, opens=opens)
+    )
 
 
-def messages(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | None:
+def messages(texts: list[bytes], memory: Memory, settings: Settings) -> Whole | None:
     """The messages that these items become, or None where there is more to look at than each of them."""
-    written: list[bytes] = []
-    whole = Whole(b"", [], [])
-    asked: set[str] = set()
+    past, schemas = memory.past(texts, settings.tools), settings.schemas
+    start = len(past.texts)
+    if start == len(texts):
+        return past.whole
+    written, whole, turn = past.written.copy(), past.going_on(), past.turn
+    asked = past.asked.copy()
     opened: set[str] = set()
     find, add = memory.known.get, written.append
-    turn: tuple[bytes, bytes] | None = None
     calls: list[bytes] = []
-    for at, text in enumerate(texts):
+    for at, text in enumerate(texts[start:], start):
         known = find(text) or memory.learn(text)
         part = known.part
         if part is ANSWERS:
@@ -174,9 +247,9 @@ def messages(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | No
             ):
                 return None
             if schema is None:
-                whole.judged.append((at, call.unchecked))
+                _say(call.unchecked, f"{memory.root}/{at}", whole.judged)
             if call_id in asked:
-                whole.judged.append((at, call.reused))
+                _say(call.reused, f"{memory.root}/{at}", whole.judged)
             if not opened:
                 if turn is None:
                     add(b"")  # a message of the calls that begin here
@@ -191,9 +264,12 @@ def messages(texts: list[bytes], memory: Memory, schemas: Schemas) -> Whole | No
             turn = known.turn
             add(known.written)
         if known.told is not None:
-            whole.told.append((at, known))
+            _say(known.told[0], f"{memory.root}/{at}", whole.read)
+            _say(known.told[1], f"{memory.root}/{at}", whole.mapped)
+    if opened or not written:
+        return None
     whole.written = b",".join(written)
-    return None if opened or not written else whole
+    return memory.keep(Past(texts=texts, tools=settings.tools, whole=whole, written=written, asked=asked, turn=turn))
 
 
 WORDLESS: Final = around_calls(chat.AssistantMessage(None)) or (b"", b"")

@@ -30,3 +30,8 @@ class Memo(dict[Text, Found], Generic[Text, Found]):
             self.left -= size
             self[text] = found
         return found
+
+    def free(self, text: Text, beside: int = 64) -> None:
+        """Forget a finding of this size, before another one is kept for its text."""
+        del self[text]
+        self.left += len(text) + beside

@@ -159,6 +159,9 @@ def _joined(details: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(filter(None, details)))
 
 
+Found = dict[str, dict[str, str]]
+"""Notices: by code, the details by their pointers."""
+
 Layer = dict[str, Any]
 """For the pointer of a list, where each of its elements stood before: a position, or what to put in its place.
 
@@ -183,7 +186,7 @@ class Account:
         if base:
             self.base = base
         self.reasons: dict[Reason, None] = {}
-        self.found: dict[str, dict[str, str]] = {}  # by code, the details by their pointers
+        self.found: Found = {}
 
     def notice(self, code: str, path: str, detail: str = "") -> None:
         """Add a pointer to the notice of this code; details that differ are joined."""
@@ -192,20 +195,15 @@ class Account:
         if not details.get(path):
             details[path] = detail
 
-    def entries(self, root: str, said: Iterable[tuple[int, Iterable[tuple[str, str, str]]]]) -> None:
-        """Add what is said of entries of the list at ``root``, by their positions: codes, pointers below, details."""
-        found, base = self.found, self.base + root
-        for at, notices in said:
-            for code, path, detail in notices:
-                if self.layers:
-                    self.notice(code, f"{root}/{at}{path}", detail)
-                    continue
-                details = found.get(code)
-                if details is None:
-                    details = found[code] = {}
-                place = f"{base}/{at}{path}"
-                if not details.get(place):
-                    details[place] = detail
+    def say(self, found: Found) -> None:
+        """Say what was found before, with pointers into the same body."""
+        plain = not (self.base or self.layers)
+        for code, details in found.items():
+            if plain and code not in self.found:
+                self.found[code] = details.copy()
+                continue
+            for path, detail in details.items():
+                self.notice(code, path, detail)
 
     def repeat(self, notice: Notice) -> None:
         """Say once more what was said before, of the same bytes."""
@@ -260,12 +258,7 @@ class Account:
 
     def join(self, other: Account) -> None:
         """Say here what was said there, of the same body."""
-        if not (self.found or self.base or self.layers or other.reasons):
-            self.found = {code: details.copy() for code, details in other.found.items()}
-            return
-        for code, details in other.found.items():
-            for path, detail in details.items():
-                self.notice(code, path, detail)
+        self.say(other.found)
         for reason in other.reasons:
             self.refuse(reason.code, reason.path, reason.message)
 

@@ -62,9 +62,10 @@ def frame(body: Any) -> int:
     return len(b'{"":[]}') + len(history) + sum(len(b',"":') + len(name) + len(bytes(value)) for name, value in fields)
 
 
-def key(body: Any) -> bytes:
+def key(names: bytes, stand: tuple[Any, ...]) -> bytes:
     """All settings of a request as they stand: the same bytes mean the same settings, in whatever outline they are."""
-    return (b"\0" if body.tools is UNSET else b"") + body.__class__.names + b"\0".join(stand(body)[1:])  # type: ignore[no-any-return]
+    tools, *others = stand
+    return (b"\0" if tools is UNSET else b"") + names + b"\0".join(others)
 
 
 def settings(body: Any) -> dict[str, Raw]:

@@ -17,7 +17,7 @@ from msgspec import Raw
 from converter import outline, plain
 from converter.conversion import Conversion, Settings
 from converter.gate import TEXT_LIMIT
-from converter.histories import Memory, Whole, items, messages, plain_items, plain_messages
+from converter.histories import Memory, Whole, items, messages, opening, plain_items, plain_messages
 from converter.outcome import Account, Refused
 from converter.strangers import Strangers, Vetting, tell
 from converter.text import one_line, utf8
@@ -42,7 +42,7 @@ class Recall:
         self.way = WAYS[kind]
         self.any = outline.Decoder(self.way.outline, Raw)
         self.plain = outline.Decoder(self.way.outline, self.way.plain)
-        self.memory = Memory(conversion, kind)
+        self.memory = Memory(conversion, kind, self.way.root)
         self.seen = bytearray(SEEN)
         self.bare = conversion.bare()
         self.vetting = Vetting(kind, self.way.root[1:], self.any.names)
@@ -79,7 +79,7 @@ class Recall:
             written = self._directly(text, strangers, account, look=False)
             if written is not None:
                 return written
-        if not text.isascii() and settings.frame + sum(map(len, texts)) + len(texts) - 1 != len(text):
+        if not text.isascii() and settings.frame_of(body) + sum(map(len, texts)) + len(texts) - 1 != len(text):
             utf8(text)  # of a key that stands twice, a decoder shows the last value alone
         return self._together(texts, settings, strangers, account)
 
@@ -88,7 +88,7 @@ class Recall:
     ) -> bytes | None:
         """What messages or items become that are remembered, or now learned."""
         self.memory.new = 0
-        whole = self.way.together(texts, self.memory, settings.schemas)
+        whole = self.way.together(texts, self.memory, settings)
         if self.memory.keeps and self.memory.new:
             self._count(len(texts))
         return self._put(whole, settings, strangers, account)
@@ -118,16 +118,18 @@ class Recall:
         """A history with its settings around it, and all that is to be said of both, in the order of the rooms."""
         if whole is None or not settings.usable:
             return None
-        if whole.told or whole.judged or settings.spoken or strangers:
-            root = self.way.root
-            if strangers:
-                tell(strangers.before, account)
-            whole.tell(root, account, 0)
-            if strangers:
-                tell(strangers.behind, account)
+        if strangers:
+            tell(strangers.before, account)
+        if whole.read:
+            account.say(whole.read)
+        if strangers:
+            tell(strangers.behind, account)
+        if settings.spoken:
             settings.say(account)
-            whole.tell(root, account, 1)
-            whole.tell_judged(root, account)
+        if whole.mapped:
+            account.say(whole.mapped)
+        if whole.judged:
+            account.say(whole.judged)
         return one_line(b"".join((settings.head, whole.written, settings.tail)))
 
     def _outline(self, text: bytes, strangers: Strangers | None) -> tuple[Any, Strangers | None]:
@@ -158,11 +160,8 @@ class Recall:
     # -------------------------------------------------------- which way
 
     def _repeats(self, texts: list[bytes]) -> bool:
-        """Whether a record seems to repeat another, or to go on from it.
-
-        Its second message tells: the first one is often the same in every conversation.
-        """
-        probe = texts[len(texts) > 1] if texts else b""
+        """Whether a record seems to repeat another, or to go on from it."""
+        probe = opening(texts)
         return not self.passing and (probe in self.memory.known or self._seen(probe))
 
     def _seen(self, probe: str | bytes) -> bool:
@@ -190,7 +189,7 @@ class Way(NamedTuple):
     root: str
     outline: outline.Outline
     plain: Any
-    together: Callable[[list[bytes], Memory, Schemas], Whole | None]
+    together: Callable[[list[bytes], Memory, Settings], Whole | None]
     directly: Callable[[list[Any], Schemas], Whole | None]
 
 

@@ -67,6 +67,7 @@ class Tools(Struct, frozen=True):
     """Whether no other format's tools look like these."""
     settings: Memo[bytes, Any] = field(default_factory=lambda: Memo(ROOM_BESIDE))
     """What the settings of requests with these tools became."""
+    serial: int = field(default_factory=SERIALS.__next__)
 
 
 _ESCAPED: Final = re.compile(rb"\\u00[567]")

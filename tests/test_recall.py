@@ -5,6 +5,7 @@ Which one a record takes depends on the records before it, and nothing that is w
 
 import gc
 import json
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -28,6 +29,7 @@ from strategies import (
 from converter import Converted, Options
 from converter.conversion import HOLE
 from converter.convert import Session
+from converter.histories import SHORT
 from converter.ids import digest
 from converter.memo import Memo
 from converter.tools import Tools
@@ -105,16 +107,22 @@ def test_no_outcome_tells_which_way_a_record_took(verb, data):
         assert [session.outcome(1, text) for text in texts] == expected
 
 
-@given(st.data())
-def test_a_conversation_that_grows_is_put_together_as_by_the_rooms(data):
-    verb = data.draw(st.sampled_from([CHAT, RESPONSES]))
-    record = json.loads(data.draw(disordered(RECORDS[verb])))
-    entries = entries_of(record) or []
-    session, by_rooms = Session(verb, Options()), rooms(verb)
-    for length in [*range(1, len(entries) + 1)] * 2:
-        part = entries[:length]
-        text = json.dumps(part if isinstance(record, list) else {**record, next(iter(lists(record))): part}).encode()
-        assert session.outcome(1, text) == by_rooms.outcome(1, text)
+@pytest.mark.parametrize("short", [1, SHORT])
+@given(data=st.data())
+def test_conversations_that_grow_and_mix_are_put_together_as_by_the_rooms(short, data):
+    verb, options = data.draw(st.sampled_from([CHAT, RESPONSES])), data.draw(SETTINGS)
+    records = [json.loads(text) for text in data.draw(st.lists(disordered(RECORDS[verb]), min_size=1, max_size=2))]
+    parts = [
+        part if isinstance(record, list) else {**record, next(iter(lists(record))): part}
+        for record in records
+        for entries in [entries_of(record) or []]
+        for part in (entries[:length] for length in range(1, len(entries) + 1))
+    ]
+    session, by_rooms = Session(verb, Options(**options)), rooms(verb, **options)
+    with patch("converter.histories.SHORT", short):
+        for part in [*parts, *data.draw(st.permutations(parts * 2))]:
+            text = json.dumps(part).encode()
+            assert session.outcome(1, text) == by_rooms.outcome(1, text)
 
 
 def lists(record):
@@ -209,6 +217,16 @@ def test_a_memo_holds_no_more_than_its_room():
     assert memo["00999"] == 999
     assert memo.keep("x" * 500, 1) == 1
     assert "x" * 500 not in memo
+
+
+def test_a_memo_has_room_again_for_what_is_replaced():
+    memo = Memo(1000)
+    memo.keep("other", 0, 20)
+    for number in range(1000):
+        memo.keep("grows", number, 20)
+        memo.free("grows", 20)
+    assert memo == {"other": 0}
+    assert memo.left == 1000 - len("other") - 20
 
 
 # ---------------------------------------------------------------- fields that no envelope has
@@ -382,6 +400,19 @@ def turns(*ids):
 AUDIO = {"type": "input_audio", "input_audio": {"data": "x", "format": "wav"}}
 SAID = {"type": "message", "role": "user", "content": "x"}
 U = {"role": "user", "content": "x"}
+BEGUN = [U, {**U, "content": "what?"}, *turns("a", "b")]
+BEGUN_ITEMS = [
+    SAID,
+    *(item for each in ("a", "b") for item in (function_call(id=each), output(each))),
+    {**SAID, "role": "assistant"},
+]
+
+
+def named_tool(name, **schema):
+    """A tool of Chat with a schema of an object."""
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", **schema}}}
+
+
 SEQUENCES = {
     "a history that says nothing": (CHAT, [{"messages": [], "answer": "yes"}, {"messages": [U], "answer": "yes"}]),
     "an input that says nothing": (RESPONSES, [{"input": "", "answer": "y"}, {"input": [SAID], "answer": "y"}]),
@@ -439,6 +470,40 @@ SEQUENCES = {
     "pointers in their order": (
         RESPONSES,
         [[{"type": "session_meta", "payload": {}}, {"type": "response_item", "payload": {**SAID, "zz": 1}}]],
+    ),
+    "a history that goes on, and others that do not": (
+        CHAT,
+        [
+            [*BEGUN, *more]
+            for last in ([], [said("so", zz=1)])
+            for more in (
+                [],
+                turns("d"),
+                last,
+                [*last, *turns("a")],
+                last,
+                [*last, *turns("d", "d")],
+                last,
+                [*last, *turns("e"), tool("a")],
+                last,
+            )
+        ],
+    ),
+    "a history that goes on with other tools": (
+        CHAT,
+        [
+            {"messages": [*BEGUN, *more], "tools": [named_tool("f", required=required)]}
+            for required in ([], ["a"], [])
+            for more in ([], turns("d"))
+        ],
+    ),
+    "an assistant's message that ends a history, and calls behind it": (
+        RESPONSES,
+        [
+            [*BEGUN_ITEMS, *more]
+            for last in ([], [{"type": "reasoning", "summary": []}], [{**SAID, "role": "assistant"}])
+            for more in (last, [*last, function_call(id="d"), output("d")], last)
+        ],
     ),
     "nesting near the limit": (
         CHAT,
