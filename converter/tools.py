@@ -198,6 +198,8 @@ def schemas_of(raw: Raw | UnsetType) -> Schemas:
         return schemas
     for element in elements_of(raw):
         members = members_of(element) if kind(element) == "an object" else {}
+        if text_of(members.get("type")) == "custom":
+            continue  # it takes a text, whatever else stands in it
         body = members.get("function")
         if body is not None and kind(body) == "an object":
             inner = members_of(body)
