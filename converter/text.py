@@ -110,13 +110,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 _KEY: Final = re.compile(rb'(?<!\\)"[ \t\n\r]*:')
+_APART: Final = (b'" :', b'"\t:', b'"\n:', b'"\r:')
 
 
 def key_twice(text: bytes) -> str | None:
     """The pointer to a key that stands twice in one object, or None. ``text`` is valid JSON."""
     try:
-        # Behind every key stands `":`, and mostly nowhere else: no more of them than keys means that none was lost.
-        if rb'\\"' not in text and len(_KEY.findall(text)) == _keys(msgspec.json.decode(text)):
+        # A decoder shows one of them alone, so the text of its value is another one, with fewer keys.
+        shown = msgspec.json.encode(msgspec.json.decode(text))
+        if shown == text or (rb'\\"' not in text and _keys(shown) == _keys(text)):
             return None
     except msgspec.DecodeError:
         pass  # lone surrogates
@@ -128,22 +130,14 @@ def key_twice(text: bytes) -> str | None:
     return None
 
 
+def _keys(text: bytes) -> int:
+    """How many keys stand in a JSON text, in which no string ends with a backslash: a quote and a colon end each."""
+    if any(apart in text for apart in _APART):
+        return len(_KEY.findall(text))
+    return text.count(b'":') - text.count(b'\\":')
+
+
 _scan: Final = partial(json.loads, parse_int=str, parse_float=str)
-
-
-def _keys(value: Any) -> int:
-    """How many keys stand in a value, level by level."""
-    keys, level = 0, [value]
-    while level:
-        below: list[Any] = []
-        for item in level:
-            if type(item) is dict:
-                keys += len(item)
-                below += item.values()
-            elif type(item) is list:
-                below += item
-        level = below
-    return keys
 
 
 def once(raw: Raw) -> Any:

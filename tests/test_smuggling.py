@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from converter import Options, Refused, Verdict, convert_lines, replay_gate, to_chat, to_responses
 from converter.ids import renamed_call_id
+from converter.text import key_twice
 
 SCHEMA = {
     "type": "object",
@@ -271,6 +274,39 @@ def test_strict_refuses_a_key_twice(envelope):
     for verb in VERBS.values():
         with pytest.raises(Refused, match=r"duplicate_key at .*/arguments: a key stands twice"):
             verb(text, Options(strict=True))
+
+
+@pytest.mark.parametrize("blank", " \t\n\r")
+@pytest.mark.parametrize("key", ["a", "z\\"])
+def test_a_key_twice_is_found_whatever_stands_before_its_colon(key, blank):
+    spelled = json.dumps(key)
+    assert key_twice(f"{{{spelled}:1,{spelled}{blank}:2}}".encode()) == f"/{key}"
+
+
+@given(st.data())
+def test_a_key_twice_is_found_however_a_text_is_spelled(data):
+    def spelled(value):
+        blank = data.draw(st.sampled_from(["", "", " ", "\n\t"]))
+        if not isinstance(value, list):
+            return blank + json.dumps(value, ensure_ascii=data.draw(st.booleans()))
+        pairs = [(data.draw(st.sampled_from(KEYS)) if keyed else None, spelled(each)) for keyed, each in value]
+        keyed = bool(pairs) and all(key is not None for key, _ in pairs)
+        if keyed:
+            twice.append(len({json.loads(key) for key, _ in pairs}) < len(pairs))
+        inner = f"{blank},".join(f"{key}{blank}:{each}" if keyed else each for key, each in pairs)
+        return f"{{{inner}}}" if keyed else f"[{inner}]"
+
+    twice = []
+    leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(STRINGS)
+    values = st.recursive(leaves, lambda inside: st.lists(st.tuples(st.booleans(), inside), max_size=3))
+    text = spelled(data.draw(values)).encode()
+    assert (key_twice(text.strip()) is not None) == any(twice)
+
+
+KEYS = ['"a"', '"\\u0061"', '"b"', '"a\\\\"', '"a\\u005c"', '"a\\":"', '":"', '""']
+"""As they are spelled: two of them are the same, and two others."""
+
+STRINGS = ["", "a", '"a":', '\\":', '" :', "é", "\\"]
 
 
 def test_a_standing_record_with_a_key_twice_says_so_and_keeps_its_spelling():
