@@ -7,6 +7,7 @@ argument values) stands a number, `MARK`, which `Sample.records` replaces, so th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,7 @@ import msgspec
 
 VERBS: Final = ("to-responses", "to-chat")
 LENGTHS: Final = (4, 16, 64, 256, 1024)
+GROWTHS: Final = (10, 50, 100)
 TOOLS: Final = (1, 16, 128)
 CALLS: Final = 4
 """Calls in the conversation of 12 messages."""
@@ -27,6 +29,9 @@ _LISTS: Final = {"to-responses": "messages", "to-chat": "input"}
 
 _ROUND: Final = (1, 2, 1, 1, 1, 1, 3, 1, 1, 1)
 """Items that messages 2 to 11 are in Open Responses. These ten end where they began, so they can be repeated."""
+
+_ASKED: Final = (1, 4, 6, 9)
+"""Behind how many of these ten a request is made: whatever follows, the model said it."""
 
 
 class Sample(NamedTuple):
@@ -42,6 +47,32 @@ class Sample(NamedTuple):
         return b"".join(piece.replace(MARK, b"%d" % next(_NUMBERS)) for piece in self.pieces)
 
 
+class Agent(NamedTuple):
+    """The requests of one agent after the other, each with the conversation so far, which grows to so many messages.
+
+    ``head`` and ``tail`` stand around the messages, of which the first one is in the head.
+    """
+
+    head: bytes
+    messages: tuple[bytes, ...]
+    tail: bytes
+
+    def records(self, how_many: int) -> list[bytes]:
+        """Requests of conversations that differ from each other, and from all that were made before."""
+        return list(islice(self._requests(), how_many))
+
+    def _requests(self) -> Iterator[bytes]:
+        mark = MARK
+        while True:
+            said = self.head
+            for at, message in enumerate(self.messages):
+                place = at % len(_ROUND)
+                mark = mark if place else b"%d" % next(_NUMBERS)  # a call and its output bear the same one
+                said += b"," + message.replace(MARK, mark)
+                if place + 1 in _ASKED:
+                    yield said + self.tail
+
+
 def conversation(verb: str) -> Sample:
     """The conversation of 12 messages, in the envelope that this command reads."""
     return Sample((msgspec.json.encode(_body(verb)),))
@@ -49,14 +80,25 @@ def conversation(verb: str) -> Sample:
 
 def of_length(verb: str, length: int) -> Sample:
     """A conversation of so many messages: the middle of the other one, again and again, with other values."""
+    rounds = _messages(verb, length)
+    turns = [b",".join(rounds[start : start + len(_ROUND)]) for start in range(0, length, len(_ROUND))]
+    head, tail = _around(_body(verb), _LISTS[verb])
+    return Sample((head, *(turn + b"," for turn in turns[:-1]), turns[-1], tail))
+
+
+def agent(verb: str, length: int) -> Agent:
+    """An agent whose conversation has a first message, and at its end so many others."""
     body = _body(verb)
-    entries = iter(body[_LISTS[verb]][1:])
+    head, tail = _around(body, _LISTS[verb])
+    return Agent(head + msgspec.json.encode(body[_LISTS[verb]][0]), tuple(_messages(verb, length)), tail)
+
+
+def _messages(verb: str, length: int) -> list[bytes]:
+    """So many messages, each as the items that it is in this envelope."""
+    entries = iter(_body(verb)[_LISTS[verb]][1:])
     widths = _ROUND if verb == "to-chat" else (1,) * len(_ROUND)
     messages = [msgspec.json.encode(list(islice(entries, width)))[1:-1] for width in widths]
-    rounds = list(islice(cycle(messages), length))
-    turns = [b",".join(rounds[start : start + len(messages)]) for start in range(0, length, len(messages))]
-    head, tail = _around(body, _LISTS[verb])
-    return Sample((head, *(turn + b"," for turn in turns[:-1]), turns[-1], tail))
+    return list(islice(cycle(messages), length))
 
 
 def with_tools(verb: str, how_many: int, *, new: bool = False) -> Sample:

@@ -25,7 +25,20 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from peers import PEERS
-from samples import CALLS, LENGTHS, TOOLS, VERBS, Sample, conversation, of_length, recorded, with_tools
+from samples import (
+    CALLS,
+    GROWTHS,
+    LENGTHS,
+    TOOLS,
+    VERBS,
+    Agent,
+    Sample,
+    agent,
+    conversation,
+    of_length,
+    recorded,
+    with_tools,
+)
 
 from converter import chat, responses
 from converter.convert import Session
@@ -42,7 +55,7 @@ _TITLES: Final = {"to-responses": "chat → items", "to-chat": "items → chat"}
 
 
 class Effort(NamedTuple):
-    """How long to measure: rounds, seconds a contender has in each, and the sizes of the two small tables.
+    """How long to measure: rounds, seconds a contender has in each, and the sizes of the three small tables.
 
     ``sessions`` and ``passes`` are those over a log: fresh processes, and how often each goes on after its first pass.
     """
@@ -50,12 +63,13 @@ class Effort(NamedTuple):
     rounds: int = 40
     seconds: float = 0.01
     lengths: tuple[int, ...] = LENGTHS
+    growths: tuple[int, ...] = GROWTHS
     tools: tuple[int, ...] = TOOLS
     sessions: int = 3
     passes: int = 5
 
 
-QUICK: Final = Effort(3, 0.001, LENGTHS[:2], TOOLS[:2], 1, 1)
+QUICK: Final = Effort(3, 0.001, LENGTHS[:2], GROWTHS[:1], TOOLS[:2], 1, 1)
 MOST_RECORDS: Final = 1000
 
 
@@ -165,7 +179,7 @@ def spent(convert: Callable[[bytes], Any], records: list[bytes]) -> float:
     return (thread_time() - started) / len(records)
 
 
-def measure(runners: list[Contender], sample: Sample, effort: Effort) -> dict[str, Result]:
+def measure(runners: list[Contender], sample: Sample | Agent, effort: Effort) -> dict[str, Result]:
     """Let all take turns, round by round."""
     same = sample.records(1)
     counts = {one.name: _count(one, sample, effort) for one in runners}
@@ -181,7 +195,7 @@ def measure(runners: list[Contender], sample: Sample, effort: Effort) -> dict[st
     return {one.name: _result(times[one.name], times[one.floor]) for one in runners}
 
 
-def _count(contender: Contender, sample: Sample, effort: Effort) -> int:
+def _count(contender: Contender, sample: Sample | Agent, effort: Effort) -> int:
     """How many records fill a contender's time in one round. This also warms it up."""
     took = min(spent(contender.convert, sample.records(1)) for _ in range(3))
     return max(1, min(MOST_RECORDS, int(effort.seconds / max(took, 1e-7))))
@@ -210,13 +224,26 @@ def _speed(result: Result | None) -> tuple[str, str]:
 def against_length(effort: Effort) -> str:
     rows = []
     for length in effort.lengths:
-        row = [f"{length:,}"]
-        for verb in VERBS:
-            result = _project(verb, of_length(verb, length), effort)
-            row += [f"{result.seconds * 1e6 / length:.2f}", f"{result.ratio:.2f}"]
-        rows.append(row)
-    heads = [f"{_TITLES[verb]}, {of}" for verb in VERBS for of in ("µs a message", "ratio")]
-    return _table(["messages", *heads], rows)
+        results = [_project(verb, of_length(verb, length), effort) for verb in VERBS]
+        rows.append([f"{length:,}", *_cells(results, 1e6 / length)])
+    return _table(["messages", *_heads("µs a message")], rows)
+
+
+def against_growth(effort: Effort) -> str:
+    rows = []
+    for length in effort.growths:
+        results = [_project(verb, agent(verb, length), effort) for verb in VERBS]
+        rows.append([f"{length:,}", *_cells(results, 1e6)])
+    return _table(["messages at the end", *_heads("µs a request")], rows)
+
+
+def _cells(results: list[Result], scale: float) -> Iterable[str]:
+    for one in results:
+        yield from (f"{one.seconds * scale:,.2f}", f"{one.ratio:.2f}")
+
+
+def _heads(time: str) -> list[str]:
+    return [f"{_TITLES[verb]}, {of}" for verb in VERBS for of in (time, "ratio")]
 
 
 def against_tools(effort: Effort) -> str:
@@ -232,7 +259,7 @@ def against_tools(effort: Effort) -> str:
     return _table(["tools", *heads], rows)
 
 
-def _project(verb: str, sample: Sample, effort: Effort) -> Result:
+def _project(verb: str, sample: Sample | Agent, effort: Effort) -> Result:
     """The project over records of this sample that differ."""
     return measure(compared(verb), sample, effort)[PROJECT + FRESH]
 
@@ -389,7 +416,7 @@ def installed(*names: str) -> str:
 
 
 def report(effort: Effort) -> None:
-    """Print the three tables."""
+    """Print the four tables."""
     sizes = [f"{len(conversation(verb).records(1)[0]):,}" for verb in VERBS]
     print(f"Python {platform.python_version()}, msgspec {installed('msgspec')}, ", end="")
     print(f"jsonschema-rs {installed('jsonschema-rs')}, jsonschema {installed('jsonschema')}.\n")
@@ -398,6 +425,8 @@ def report(effort: Effort) -> None:
     print(against_peers(effort))
     print(f"\n## By length ({PROJECT}{FRESH}; ratio to the floor over the same records)\n")
     print(against_length(effort))
+    print("\n## Requests of agents, each with the conversation so far (ratio to the floor over the same requests)\n")
+    print(against_growth(effort))
     print(f"\n## By number of tools, for a conversation with two calls ({PROJECT}{FRESH})\n")
     print(against_tools(effort))
 

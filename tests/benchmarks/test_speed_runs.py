@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from samples import agent
 
 SPEED = Path(__file__).with_name("speed.py")
 
@@ -41,10 +43,11 @@ def test_the_floor_and_the_project_are_measured_in_both_directions(tables):
 
 
 def test_the_small_tables_hold_a_row_for_each_size(tables):
-    _, lengths, tools = tables
+    _, lengths, growths, tools = tables
     assert [row[0] for row in lengths] == ["messages", "4", "16"]
+    assert [row[0] for row in growths] == ["messages at the end", "10"]
     assert [row[0] for row in tools] == ["tools", "1", "16"]
-    for row in lengths[1:] + tools[1:]:
+    for row in lengths[1:] + growths[1:] + tools[1:]:
         assert all(number(cell) > 0 for cell in row[1:])
 
 
@@ -73,3 +76,13 @@ def test_a_log_is_measured_by_what_becomes_of_its_records(tmp_path, lines, optio
         assert [cell == "-" for cell in row[2:]] == [row[1] == "0"] * 4
         assert all(number(cell) > 0 for cell in row[2::2] if cell != "-")
     assert [row[3::2] for row in rows[::4]] == [["100%", "100%"]] * 2
+
+
+def test_an_agent_repeats_its_conversation_in_each_request():
+    first, second, third, *_, last, other = agent("to-responses", 10).records(5)
+    histories = [json.loads(one)["messages"] for one in (first, second, third, last, other)]
+    assert [len(history) for history in histories] == [2, 5, 7, 10, 2]
+    for shorter, longer in pairwise(histories[:4]):
+        assert longer[: len(shorter)] == shorter
+        assert longer[len(shorter)]["role"] == "assistant"
+    assert histories[0] != histories[4]
