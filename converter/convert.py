@@ -275,12 +275,22 @@ _thread: Final = threading.local()
 def _session(verb: Verb, options: Options) -> Session:
     """A session with these options: that of the call before, where it had the same, so that a loop is as fast as a log.
 
-    No other thread uses it. Tools can be changed from outside, so with them it is always a new one.
+    No other thread uses it. Tools are compared by their text, since they can be changed from outside.
     """
-    kept: Session | None = getattr(_thread, verb, None)
-    if kept is not None and (kept.options is options or kept.options == options) and options.tools is None:
-        return kept
+    tools = _snapshot(options.tools)
+    kept: tuple[Session, bytes | None] | None = getattr(_thread, verb, None)
+    if kept is not None and tools is not None and kept[1] == tools:
+        session = kept[0]
+        if session.options is options or session.options == options:
+            return session
     session = Session(verb, options)
-    if options.tools is None:
-        setattr(_thread, verb, session)
+    setattr(_thread, verb, (session, tools))
     return session
+
+
+def _snapshot(tools: Any) -> bytes | None:
+    """The text of some tools, or None where there is none: then they cannot be compared later."""
+    try:
+        return encode(tools)
+    except (TypeError, ValueError, RecursionError):
+        return None

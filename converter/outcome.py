@@ -142,7 +142,7 @@ class Rejected(Struct, gc=False):
         """The record for the rejects file: the text to the letter where it is JSON, on one line, else as a string."""
         text = self.text.strip(b" \t\r\n")
         try:
-            msgspec.json.decode(_SURROGATE.sub(rb"\\u0", text), type=Raw)
+            msgspec.json.decode(masking(text), type=Raw)
             text.decode()
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Raw(msgspec.json.encode(self.text.decode("utf-8", "backslashreplace")))
@@ -152,6 +152,11 @@ class Rejected(Struct, gc=False):
 
 _SURROGATE: Final = re.compile(rb"\\u[dD]")
 """What may be half of a pair: msgspec reads no lone one, which JSON allows."""
+
+
+def masking(text: bytes) -> bytes:
+    """A JSON text of the same length, in which other characters stand for surrogates."""
+    return _SURROGATE.sub(rb"\\u0", text)
 
 
 def _joined(details: Iterable[str]) -> str:

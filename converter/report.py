@@ -13,10 +13,11 @@ from typing import Any, BinaryIO, Final, TextIO
 import msgspec
 from msgspec import Raw, Struct, field
 
+from converter import place
 from converter.files import Source
 from converter.memo import Memo
 from converter.options import REPAIRS
-from converter.outcome import REASONS, Converted, Notice, Reason, Rejected
+from converter.outcome import REASONS, Converted, Notice, Reason, Refused, Rejected, masking
 
 Outcomes = Iterator[Converted | Rejected]
 
@@ -59,13 +60,37 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def reject_row(source: str, rejected: Rejected) -> bytes:
-    """A line of the rejects file, with its end."""
-    row = RejectRow(source, rejected.line, rejected.reasons, rejected.raw())
+    """A line of the rejects file, with its end. What is refused again keeps the source and line of its first log."""
+    record = rejected.raw()
+    row = _again(bytes(record), rejected.reasons) or RejectRow(source, rejected.line, rejected.reasons, record)
     try:
         return _encode(row) + b"\n"
     except UnicodeEncodeError:  # a key that is a lone surrogate, in a pointer
-        clean = [Reason(each.code, printable(each.path), printable(each.message)) for each in rejected.reasons]
-        return _encode(RejectRow(source, row.line, clean, row.record)) + b"\n"
+        clean = [Reason(each.code, printable(each.path), printable(each.message)) for each in row.reasons]
+        return _encode(RejectRow(printable(row.source), row.line, clean, row.record)) + b"\n"
+
+
+class Before(Struct, forbid_unknown_fields=True):
+    """A line of a rejects file, as it comes in."""
+
+    source: str
+    line: int
+    reasons: Raw
+    record: Raw
+
+
+_before: Final = msgspec.json.Decoder(Before).decode
+
+
+def _again(row: bytes, reasons: list[Reason]) -> RejectRow | None:
+    """The row for a row that was refused once more, or None where the record is no such row."""
+    masked = masking(row)
+    try:
+        before, span = _before(masked), place.find(masked, "/record")
+    except (msgspec.DecodeError, Refused, RecursionError):
+        return None
+    inner = [Reason(each.code, each.path.removeprefix("/record"), each.message) for each in reasons]
+    return RejectRow(before.source, before.line, inner, Raw(row[slice(*span)]))
 
 
 def notice_row(source: str, line: int, notice: Notice) -> bytes:

@@ -35,3 +35,17 @@ def answers_to_signals():
     yield
     for number, answer in zip(numbers, before, strict=True):
         signal.signal(number, answer)
+
+
+@pytest.fixture
+def may_not_hang():
+    """What takes a minute of the processor hangs: it would take hours, where it shall take no time worth a word."""
+
+    def hang(number, frame):
+        pytest.fail("a minute of processor time, and no end")
+
+    before = signal.signal(signal.SIGPROF, hang)
+    signal.setitimer(signal.ITIMER_PROF, 60)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)

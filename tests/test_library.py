@@ -477,6 +477,23 @@ def test_tools_that_were_changed_between_two_calls_count_as_they_are():
         to_responses([call], options)
 
 
+def test_tools_that_change_between_two_calls_are_those_of_the_second():
+    record = {"messages": [USER, asks(call()), tool()]}
+    options = Options(tools={"f": {"type": "object"}})
+    assert to_responses(record, options).body == to_responses(record, options).body
+    options.tools["f"]["required"] = ["a"]
+    with pytest.raises(Refused, match="arguments_schema"):
+        to_responses(record, options)
+    del options.tools["f"]["required"]
+    assert to_responses(record, options).notices == []
+
+
+def test_tools_that_no_text_can_hold_are_read_in_each_call():
+    record = {"messages": [USER]}
+    options = Options(tools=[{"type": "function", "name": "f", "parameters": {}, "handler": print}])
+    assert to_responses(record, options).body == to_responses(record, options).body
+
+
 def test_calls_of_threads_do_not_disturb_each_other():
     records = [{"messages": [{"role": "user", "content": f"{number} " * 50}], "seed": number} for number in range(40)]
     expected = [to_responses(record) for record in records]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -44,14 +43,14 @@ def test_repeats_that_cannot_trade_characters_are_linear(pattern: str) -> None:
         ("(?:ab)*c", "ab"),
     ],
 )
+@pytest.mark.usefixtures("may_not_hang")
 def test_no_pattern_takes_longer_than_reckoned(pattern: str, piece: str) -> None:
     regex, size = compiled(pattern), 1
     while size < 1_000_000 and effort(regex, "x" * size * 2) < 200_000:
         size *= 2
     text = (piece * size)[: size - 1] + "!"
-    started = time.process_time()
-    regex.search(text)
-    assert time.process_time() - started < 3
+    found = regex.search(text)
+    assert found is None or found[0] == ""
 
 
 @pytest.mark.parametrize(

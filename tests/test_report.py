@@ -68,6 +68,17 @@ def test_a_notices_row():
     assert row == {"source": "log.jsonl", "line": 7, "code": "dropped", "paths": ["/a", "/b"], "detail": "why"}
 
 
+@pytest.mark.parametrize("text", [b'{"messages": [ 0.10 ]}', b"{", b'{"a": "\\ud800"}', b'{\n"a":\n1}'])
+def test_what_is_refused_again_keeps_the_name_and_the_line_of_its_first_log(text):
+    first = reject_row("log.jsonl", rejected(7, "status", text=text))
+    reasons = [Reason("limit", "/record/messages/0", "x"), Reason("status", "", "y")]
+    again = reject_row("refused.jsonl", Rejected(1, reasons, first))
+    one, other = json.loads(first), json.loads(again)
+    assert [each["path"] for each in other["reasons"]] == ["/messages/0", ""]
+    assert {**other, "reasons": []} == {**one, "reasons": []}
+    assert first.split(b'"record":')[1] == again.split(b'"record":')[1]
+
+
 def test_a_key_that_no_text_can_hold():
     row = json.loads(reject_row("a", Rejected(1, [Reason("limit", "/\ud800", "\ud800")], b'{"\\ud800":1}')))
     assert row["reasons"] == [{"code": "limit", "path": "/\\ud800", "message": "\\ud800"}]

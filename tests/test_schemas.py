@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -529,11 +528,10 @@ def test_patterns_are_those_of_ecma_262(make: Make, pattern: str, good: str, bad
         "^((a|b|ab)*c?)*$",
     ],
 )
+@pytest.mark.usefixtures("may_not_hang")
 def test_a_pattern_takes_no_exponential_time(make: Make, pattern: str) -> None:
     tool = make({"type": "string", "pattern": pattern})
-    started = time.perf_counter()
     verdict = tool.verdict(json.dumps("a" * 2000 + "!"))
-    assert time.perf_counter() - started < 1
     assert verdict is SCHEMA or "repeats inside a repeat" in str(tool.problem)
 
 
