@@ -73,7 +73,7 @@ def read(text):
 def sentences(outcome, texts):
     """Faults of what is told a reader."""
     for text in texts:
-        if PRIVATE in text:
+        if f"{PRIVATE} " in text:  # the word alone may have come into a key, and keys are told
             yield f"{outcome} tells what the record holds"
         if len(text) > LONGEST:
             yield f"{outcome} of {LONGEST} characters or more"
