@@ -4,6 +4,7 @@ import pytest
 from strategies import USER, USER_ITEM, asks, call, completion, function_call, output, response, said, tool
 
 from converter import Options, Refused, to_chat, to_responses
+from converter.ids import legacy_call_id
 from converter.outcome import LOSSES, NOTICES
 
 R, C = "to-responses", "to-chat"
@@ -101,6 +102,7 @@ ROWS = [
         KNOWN,
         [{"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}],
         ["/0/function_call"],
+        "call_id: a legacy function_call has none",
     ),
     (
         "filled",
@@ -221,6 +223,22 @@ ROWS = [
         {},
         [said("y", annotations=[CITED, {"type": "file_citation", "file_id": "file-1"}])],
         ["/0/annotations/1"],
+    ),
+    (
+        "dropped",
+        R,
+        {},
+        [said("y", annotations=[CITED, {**CITED, "url_citation": {**CITED["url_citation"], "start_index": -1}}])],
+        ["/0/annotations/1"],
+        "an index below zero",
+    ),
+    (
+        "allowed",
+        R,
+        {"allow": {"unsupported_item"}},
+        [asks(CUSTOM), tool("c"), USER],
+        ["/0/tool_calls/0", "/1"],
+        "unsupported_item: a custom tool call, which is outside the portable set (--target openai keeps it); the output of a call that was left out",
     ),
     ("open_call", R, KNOWN, [USER, asks(call(), call(id="call_2")), tool()], ["/1/tool_calls/1"], ""),
     ("open_call", C, KNOWN, [USER_ITEM, function_call()], ["/1"], ""),
@@ -612,3 +630,11 @@ def test_a_citation_with_an_index_below_zero_has_no_place():
         assert b'"start_index":0' in result.json
         assert b"-1" not in result.json
         assert any(path.endswith("/annotations/0") for one in result.notices for path in one.paths)
+
+
+def test_legacy_calls_are_given_ids_by_their_number():
+    legacy = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    answer = {"role": "function", "name": "f", "content": "ok"}
+    items = to_responses([legacy, answer, legacy, answer], Options(**KNOWN)).body
+    made = [legacy_call_id("f", number) for number in (0, 1)]
+    assert [item["call_id"] for item in items] == [made[0], made[0], made[1], made[1]]
