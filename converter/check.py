@@ -73,7 +73,7 @@ def _gated(conversion: Conversion, body: Body, account: Account, beside: Beside)
 
 def _rows(line: int, found: Kind, text: bytes, conversion: Conversion) -> Iterator[Row]:
     body = members_of(text) if text[:1] == b"{" else {}
-    declared = [tools.schemas_of(body.get(name, UNSET)) for name in ("tools", "functions")]
+    declared = [tools.schemas_of(body.get(name, UNSET), name) for name in ("tools", "functions")]
     schemas = {**tools.every(*declared), **conversion.given}
     for position, entry in enumerate(_entries(found, body, text)):
         if kind(entry) != "an object":

@@ -32,6 +32,9 @@ SHORT: Final = 4
 OVERHEAD: Final = 512
 """About what an entry takes beside its texts."""
 
+POINTER: Final = 128
+"""About what a pointer takes beside its letters."""
+
 
 class Memory:
     """What the messages (or items) of one kind of body became in one conversion, by their texts.
@@ -94,8 +97,9 @@ class Memory:
         if past.whole is not None and self.keeps and len(past.texts) >= SHORT:
             name = opening(past.texts)
             if (before := self.pasts.get(name)) is not None:
-                self.pasts.free(name, before.size())
-            self.pasts.keep(name, past, past.size())
+                self.pasts.free(name, before.size)
+            past.size = past.measured()
+            self.pasts.keep(name, past, past.size)
         return past.whole
 
 
@@ -132,10 +136,16 @@ class Past(Struct, gc=False, kw_only=True):
     called: set[str] = set()
     opens: bool = False
     turn: tuple[bytes, bytes] | None = None
+    size: int = 0
 
-    def size(self) -> int:
-        """About how many bytes it takes."""
-        return OVERHEAD * len(self.texts) + (2 * len(self.whole.written) if self.whole else 0)
+    def measured(self) -> int:
+        """About how many bytes it takes: its texts, what they became, and what is said of them."""
+        bulk = OVERHEAD * len(self.texts) + sum(map(len, self.texts))
+        if whole := self.whole:
+            bulk += 2 * len(whole.written)
+            for details in (*whole.read.values(), *whole.mapped.values(), *whole.judged.values()):
+                bulk += POINTER * len(details) + sum(map(len, details))
+        return bulk
 
     def going_on(self) -> Whole:
         """What was put together so far, to be added to."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -75,7 +76,7 @@ class Before(Struct, forbid_unknown_fields=True):
 
     source: str
     line: int
-    reasons: Raw
+    reasons: list[Reason]
     record: Raw
 
 
@@ -86,11 +87,14 @@ def _again(row: bytes, reasons: list[Reason]) -> RejectRow | None:
     """The row for a row that was refused once more, or None where the record is no such row."""
     masked = masking(row)
     try:
-        before, span = _before(masked), place.find(masked, "/record")
+        before = _before(masked)
+        source, record = (row[slice(*place.find(masked, pointer))] for pointer in ("/source", "/record"))
     except (msgspec.DecodeError, Refused, RecursionError):
         return None
+    if not before.reasons:
+        return None  # a row of a log of its own: none is refused without a reason
     inner = [Reason(each.code, each.path.removeprefix("/record"), each.message) for each in reasons]
-    return RejectRow(before.source, before.line, inner, Raw(row[slice(*span)]))
+    return RejectRow(json.loads(source), before.line, inner, Raw(record))
 
 
 def notice_row(source: str, line: int, notice: Notice) -> bytes:

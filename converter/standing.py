@@ -66,9 +66,7 @@ def _id_of_output(entry: Any) -> str | None:
 
 def check(conversion: Conversion, body: Any, passage: Passage) -> None:
     """The gate over a body of either envelope as it stands."""
-    schemas = tools.every(
-        tools.schemas_of(getattr(body, "tools", UNSET)), tools.schemas_of(getattr(body, "functions", UNSET))
-    )
+    schemas = tools.every(*(tools.schemas_of(getattr(body, name, UNSET), name) for name in ("tools", "functions")))
     if passage.beside is not None:
         passage.beside.schemas = schemas = tools.every(schemas, passage.beside.schemas)
     _CHECK[type(body)](conversion, body, {**schemas, **conversion.given}, passage.account)

@@ -110,15 +110,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 _KEY: Final = re.compile(rb'(?<!\\)"[ \t\n\r]*:')
-_APART: Final = (b'" :', b'"\t:', b'"\n:', b'"\r:')
+_APART: Final = (b" :", b"\t:", b"\n:", b"\r:")
+_NO_KEY: Final = (b'\\":', b'{":', b'[":', b',":', b':":')
 
 
 def key_twice(text: bytes) -> str | None:
     """The pointer to a key that stands twice in one object, or None. ``text`` is valid JSON."""
     try:
-        # A decoder shows one of them alone, so the text of its value is another one, with fewer keys.
-        shown = msgspec.json.encode(msgspec.json.decode(text))
-        if shown == text or (rb'\\"' not in text and _keys(shown) == _keys(text)):
+        shown = msgspec.json.encode(msgspec.json.decode(text))  # of a key that stands twice, the last value alone
+        if shown == text or (rb'\\"' not in text and _most_keys(text) == _least_keys(shown)):
             return None
     except msgspec.DecodeError:
         pass  # lone surrogates
@@ -130,11 +130,19 @@ def key_twice(text: bytes) -> str | None:
     return None
 
 
-def _keys(text: bytes) -> int:
-    """How many keys stand in a JSON text, in which no string ends with a backslash: a quote and a colon end each."""
+def _most_keys(text: bytes) -> int:
+    """How many keys a JSON text has at most, in which no key ends with a backslash.
+
+    A quote and a colon end each, and stand elsewhere only where a string holds them, or begins with a colon.
+    """
     if any(apart in text for apart in _APART):
         return len(_KEY.findall(text))
     return text.count(b'":') - text.count(b'\\":')
+
+
+def _least_keys(shown: bytes) -> int:
+    """How many keys a JSON text without blanks has at least: what may be no end of a key is not counted."""
+    return shown.count(b'":') - sum(map(shown.count, _NO_KEY))
 
 
 _scan: Final = partial(json.loads, parse_int=str, parse_float=str)

@@ -191,14 +191,14 @@ _NO_OTHER_TOOL: Final = ("function", "object", "array", "string", "number", "int
 """The type of a function, and those of a JSON Schema that stands where its tool should."""
 
 
-def schemas_of(raw: Raw | UnsetType) -> Schemas:
-    """The schemas in a ``tools`` array of either envelope, whatever else it holds."""
+def schemas_of(raw: Raw | UnsetType, name: str = "tools") -> Schemas:
+    """The schemas in a ``tools`` array of either envelope (or in the legacy ``functions``), whatever else it holds."""
     schemas: Schemas = {}
     if raw is UNSET or kind(raw) != "an array":
         return schemas
     for element in elements_of(raw):
         members = members_of(element) if kind(element) == "an object" else {}
-        if text_of(members.get("type")) == "custom":
+        if name == "tools" and text_of(members.get("type")) == "custom":
             continue  # it takes a text, whatever else stands in it
         body = members.get("function")
         if body is not None and kind(body) == "an object":

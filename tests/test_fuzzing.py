@@ -94,6 +94,13 @@ def test_arguments_nest_as_deep_as_the_converter_reads(depth, parses):
     assert judge.parses("[" * depth + "]" * depth) is parses
 
 
+def test_a_key_twice_is_told_wherever_it_stands():
+    assert [judge.repeats(text) for text in (b'{"a":{"b":1,"b" :2}}', b'\xef\xbb\xbf{"a":1,"b":{"a":1}}')] == [
+        True,
+        False,
+    ]
+
+
 @pytest.mark.parametrize(
     ("items", "fault"),
     [

@@ -229,6 +229,22 @@ def test_a_memo_has_room_again_for_what_is_replaced():
     assert memo.left == 1000 - len("other") - 20
 
 
+@pytest.mark.parametrize("message", [{"reasoning_content": "r" * 10_000}, {f"{'z' * 40}{n}": 1 for n in range(200)}])
+def test_a_conversation_that_is_kept_is_reckoned_with_all_that_it_holds(message, monkeypatch):
+    monkeypatch.setattr("converter.histories.ROOM", 400_000)
+    session = Session(CHAT, Options())
+    memory = session.recalls["message-list"].memory
+    for number in range(60):
+        history = [U, {**U, "content": str(number)}, {**said("x"), **message}, U, U]
+        for text in [dumps(history).encode()] * 3:
+            session.outcome(1, text)
+    held = sum(
+        sum(map(len, past.texts)) + sum(len(path) for found in past.whole.mapped.values() for path in found)
+        for past in memory.pasts.values()
+    )
+    assert 10_000 < held < 400_000
+
+
 # ---------------------------------------------------------------- fields that no envelope has
 
 

@@ -85,6 +85,20 @@ def test_a_key_that_no_text_can_hold():
     assert json.loads(notice_row("a", 1, Notice("odd", ["/\ud800"], "\ud800")))["paths"] == ["/\\ud800"]
 
 
+@pytest.mark.parametrize("name", ["C:\\udemy\\log.jsonl", "😀.jsonl", "\\ud83d"])
+def test_what_is_refused_again_keeps_any_name_to_the_letter(name):
+    first = reject_row(name, rejected(7, "status", text=b"{}"))
+    for spelled in (first, json.dumps(json.loads(first)).encode()):
+        assert json.loads(reject_row("refused.jsonl", rejected(1, "status", text=spelled)))["source"] == name
+
+
+@pytest.mark.parametrize("reasons", ["[]", '"why"', '[{"code": "status"}]'])
+def test_a_record_of_a_log_that_looks_like_a_rejects_row_is_kept_whole(reasons):
+    text = f'{{"source": "mine", "line": 5, "reasons": {reasons}, "record": {{}}}}'
+    row = json.loads(reject_row("log.jsonl", rejected(7, "status", text=text.encode())))
+    assert (row["source"], row["line"], row["record"]) == ("log.jsonl", 7, json.loads(text))
+
+
 @pytest.mark.parametrize("row", [RejectRow, NoticeRow, Report])
 def test_each_file_has_a_schema(row):
     assert msgspec.json.schema(row)["$ref"]

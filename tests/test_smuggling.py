@@ -276,37 +276,40 @@ def test_strict_refuses_a_key_twice(envelope):
             verb(text, Options(strict=True))
 
 
-@pytest.mark.parametrize("blank", " \t\n\r")
-@pytest.mark.parametrize("key", ["a", "z\\"])
-def test_a_key_twice_is_found_whatever_stands_before_its_colon(key, blank):
-    spelled = json.dumps(key)
-    assert key_twice(f"{{{spelled}:1,{spelled}{blank}:2}}".encode()) == f"/{key}"
+BLANKS = ["", " ", "\t", "\n", "\r", "  ", "\r\n", " \n", "\n\t "]
+KEYS = ['"a"', '"\\u0061"', '"b"', '"a\\\\"', '"a\\u005c"', '"a\\":"', '":"', '""', '","', '"a:"', '"{\\""']
+"""As they are spelled: two of them are the same, and two others."""
+
+STRINGS = ['"a"', '":"', '" :"', r'"\\"', r'"\":"', r'"\u003a"', r'"\u0020:"', r'"\u0022:"', r'"\u005c\":"']
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+@pytest.mark.parametrize("value", ["1", *STRINGS])
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_twice_is_found_whatever_stands_beside_it(key, value, blank):
+    once, twice = f'{{"z":{{}},{key}{blank}:{value}}}', f"{{{key}:{value},{key}{blank}:{value}}}"
+    assert key_twice(once.encode()) is None
+    assert key_twice(twice.encode()) == f"/{json.loads(key)}"
 
 
 @given(st.data())
 def test_a_key_twice_is_found_however_a_text_is_spelled(data):
     def spelled(value):
-        blank = data.draw(st.sampled_from(["", "", " ", "\n\t"]))
-        if not isinstance(value, list):
-            return blank + json.dumps(value, ensure_ascii=data.draw(st.booleans()))
-        pairs = [(data.draw(st.sampled_from(KEYS)) if keyed else None, spelled(each)) for keyed, each in value]
-        keyed = bool(pairs) and all(key is not None for key, _ in pairs)
-        if keyed:
-            twice.append(len({json.loads(key) for key, _ in pairs}) < len(pairs))
-        inner = f"{blank},".join(f"{key}{blank}:{each}" if keyed else each for key, each in pairs)
-        return f"{{{inner}}}" if keyed else f"[{inner}]"
+        if isinstance(value, str):
+            return value
+        blank = data.draw(st.sampled_from([*[""] * 5, *BLANKS]))
+        keys = data.draw(st.lists(st.sampled_from(KEYS), min_size=len(value), max_size=len(value)))
+        if data.draw(st.booleans()):
+            return f"[{','.join(map(spelled, value))}]"
+        twice.append(len(set(map(json.loads, keys))) < len(keys))
+        return (
+            "{" + ",".join(f"{key}{blank}:{blank}{spelled(each)}" for key, each in zip(keys, value, strict=True)) + "}"
+        )
 
     twice = []
-    leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(STRINGS)
-    values = st.recursive(leaves, lambda inside: st.lists(st.tuples(st.booleans(), inside), max_size=3))
-    text = spelled(data.draw(values)).encode()
-    assert (key_twice(text.strip()) is not None) == any(twice)
-
-
-KEYS = ['"a"', '"\\u0061"', '"b"', '"a\\\\"', '"a\\u005c"', '"a\\":"', '":"', '""']
-"""As they are spelled: two of them are the same, and two others."""
-
-STRINGS = ["", "a", '"a":', '\\":', '" :', "é", "\\"]
+    leaves = st.sampled_from(["null", "true", "-0", "1e400", "0.10", str(2**70), *STRINGS])
+    text = spelled(data.draw(st.recursive(leaves, lambda inside: st.lists(inside, max_size=3))))
+    assert (key_twice(text.encode()) is not None) == any(twice)
 
 
 def test_a_standing_record_with_a_key_twice_says_so_and_keeps_its_spelling():
@@ -317,6 +320,14 @@ def test_a_standing_record_with_a_key_twice_says_so_and_keeps_its_spelling():
     assert (notice.code, notice.paths) == ("odd", ["/seed"])
     plain = text.replace(', "seed": 1', "")
     assert to_chat(plain).json.decode() == plain
+
+
+def test_a_legacy_function_has_its_schema_whatever_type_stands_in_it():
+    function = {"type": "custom", "name": "f", "parameters": {"type": "object", "required": ["n"]}}
+    record = {**ask("chat", tools=()), "functions": [function]}
+    for verb in VERBS.values():
+        with pytest.raises(Refused, match="arguments_schema"):
+            verb(record)
 
 
 # ---------------------------------------------------------------- for which call an output is

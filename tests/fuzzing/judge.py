@@ -37,10 +37,14 @@ class Body(NamedTuple):
 # ---------------------------------------------------------------- JSON, read strictly
 
 
+class KeyTwiceError(ValueError):
+    """A key stands twice in one object."""
+
+
 def _once(pairs):
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key twice")
+        raise KeyTwiceError
     return found
 
 
@@ -55,6 +59,15 @@ def _integer(text):
 _quick = json.JSONDecoder(parse_constant=_constant).decode
 _strict = json.JSONDecoder(parse_constant=_constant, parse_int=_integer).decode
 _strictest = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_constant, parse_int=_integer).decode
+
+
+def repeats(text):
+    """Whether a key stands twice in an object of a JSON text."""
+    try:
+        _strictest(text.decode().lstrip("\ufeff"))
+    except KeyTwiceError:
+        return True
+    return False
 
 
 @lru_cache(64)

@@ -15,6 +15,9 @@ TWICE = "\0again"
 LONE = "<lone>"
 """In a text: a lone surrogate's escape."""
 
+BLANKS = [b" ", b"\n", b"  ", b"\r\n", b"\t \n"]
+"""What may stand between a key and its colon."""
+
 JUNK = [None, True, False, 0, 1, -1, 5.5, "", "x", "null", [], {}, [[]], [None], [{}], {"a": 1}, {"type": "text"}]
 JUNK += [Raw(one) for one in (b"0.10", b"1e999", b"-0", b"123456789012345678901234567890", b"0", b"1E400")]
 TYPES = [
@@ -60,6 +63,8 @@ class Recombiner:
             return b"[" * 2000
         if b"\\u0000again" in text:
             text = text.replace(b'\\u0000again"', b'"')
+        if self.random() < 0.05:
+            text = text.replace(b'":', b'"%b:' % self.choice(BLANKS), self.rng.randrange(1, 9))
         return text.replace(b"<lone>", b"\\ud83d") if b"<lone>" in text else text
 
     # ------------------------------------------------------------ the way down

@@ -191,6 +191,8 @@ class Trial:
         yield from judge.line(written, found)
         yield from judge.noticed(notices)
         yield from judge.bodies(verb, options, found)
+        if options.strict and judge.repeats(data):
+            yield "a key twice under --strict"
         if self.rng.random() < OFTEN:
             for notice in notices:
                 json.loads(notice_row("a", 1, notice))
