@@ -18,7 +18,9 @@ from fuzzing.judge import Body
 
 import converter
 from converter import check, convert
+from converter.conversion import TARGET
 from converter.files import from_bytes
+from converter.kinds import KINDS
 from converter.options import REPAIRS
 from converter.outcome import ALLOWABLE, Converted, Refused, Rejected
 from converter.records import records
@@ -193,6 +195,10 @@ class Trial:
         yield from judge.bodies(verb, options, found)
         if options.strict and judge.repeats(data):
             yield "a key twice under --strict"
+        if any(
+            body.kind and KINDS[body.kind].envelope == TARGET[verb] and judge.repeats(body.written) for body in found
+        ):
+            yield "a key twice in a body of the target envelope"
         if self.rng.random() < OFTEN:
             for notice in notices:
                 json.loads(notice_row("a", 1, notice))
