@@ -528,6 +528,13 @@ SILENT = {
     "an open call of an answer": (R, completion(asks(call()), "tool_calls")),
     "an open call of an answer towards Chat": (C, response(function_call())),
     "null and an empty text beside calls": (R, [asks(call(), content=""), tool()]),
+    "each detail of an image": (
+        C,
+        [
+            {**USER_ITEM, "content": [{"type": "input_image", "image_url": "data:,", "detail": detail}]}
+            for detail in ("auto", "low", "high", None)
+        ],
+    ),
     "no tools": (R, {**NONE, "tools": [], "tool_choice": "auto", "parallel_tool_calls": False}),
 }
 

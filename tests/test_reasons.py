@@ -554,6 +554,19 @@ ROWS = [
         "out)",
     ),
     (
+        C,
+        {},
+        [
+            {
+                "type": "message",
+                "role": "user",
+                "content": [{**AUDIO, "input_audio": "QQ=="}],
+            }
+        ],
+        "unsupported_content at /0/content/0: audio without data in wav or mp3 (--allow unsupported_content leaves it "
+        "out)",
+    ),
+    (
         R,
         {},
         [said([{"type": "text", "text": "x"}, AUDIO])],
