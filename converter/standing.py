@@ -30,16 +30,20 @@ def written(conversion: Conversion, kind: Kind, body: Any, passage: Passage) -> 
     if entered.left_out:
         _leave_out(kind, body, passage)
     check(conversion, body, passage)
-    if changed:
-        return one_line(encode(body))
-    for path in entered.seen.found.get("dropped", ()) if entered.seen is not None else ():
-        if _STRAY_CALLS.fullmatch(path.removeprefix(account.base)):
-            account.refuse("wrong_type", path.removeprefix(account.base), "calls, which only an assistant can make")
-    if twice := key_twice(text):
+    if not changed and entered.seen is not None:
+        _no_stray_calls(entered.seen, account)
+    value = encode(body) if changed else text
+    if twice := key_twice(value):
         # Of two parsers, one may take the first value and one the last: what was looked at is what must be written.
         account.notice("odd", twice, "a key that stands twice in one object: the last one is kept")
-        return one_line(encode(once(Raw(text))))
-    return one_line(text)
+        value = encode(once(Raw(value)))
+    return one_line(value)
+
+
+def _no_stray_calls(seen: Account, account: Account) -> None:
+    for path in seen.found.get("dropped", ()):
+        if _STRAY_CALLS.fullmatch(path.removeprefix(account.base)):
+            account.refuse("wrong_type", path.removeprefix(account.base), "calls, which only an assistant can make")
 
 
 _STRAY_CALLS: Final = re.compile(r".*/[0-9]+(?:/message|/delta)?/(?:tool_calls|function_call)")

@@ -322,6 +322,14 @@ def test_a_standing_record_with_a_key_twice_says_so_and_keeps_its_spelling():
     assert to_chat(plain).json.decode() == plain
 
 
+def test_a_standing_record_that_is_repaired_has_no_key_twice():
+    text = """{"messages": [{"role": "tool", "tool_call_id": "x", "content": "y"}, {"role": "user", "content": "x"}],
+        "audio": {"a": 1, "a": 2}}"""
+    made = to_chat(text, Options(repair={"drop-orphans"}))
+    assert made.json == b'{"messages":[{"role":"user","content":"x"}],"audio":{"a":2}}'
+    assert [notice.paths for notice in made.notices if notice.code == "odd"] == [["/audio/a"]]
+
+
 def test_a_legacy_function_has_its_schema_whatever_type_stands_in_it():
     function = {"type": "custom", "name": "f", "parameters": {"type": "object", "required": ["n"]}}
     record = {**ask("chat", tools=()), "functions": [function]}
