@@ -46,7 +46,7 @@ def _message_list(conversion: Conversion, body: list[Any], passage: Passage) -> 
 
 
 def _known(conversion: Conversion, passage: Passage) -> tools.Schemas:
-    """The schemas for a bare list: those of the request beside it, if any, and those that the user gave."""
+    """The schemas for a body without tools: those of the request beside it, if any, and those that the user gave."""
     return {**passage.beside.schemas, **conversion.given} if passage.beside else conversion.given
 
 
@@ -83,8 +83,8 @@ def _completion(conversion: Conversion, body: chat.Completion, passage: Passage)
             return context.root.removesuffix("/message") + "/finish_reason"
         return answers_into_responses.answer_place(response.output, message, context, key, field)
 
-    schemas, tool_choice = (beside.schemas, beside.tool_choice) if beside else (conversion.given, UNSET)
-    checked = conversion.gate(schemas, tool_choice, passage.account, where)
+    tool_choice = beside.tool_choice if beside else UNSET
+    checked = conversion.gate(_known(conversion, passage), tool_choice, passage.account, where)
     gate.check_items(response.output, checked)
     checked.close(answer=True)
     return response

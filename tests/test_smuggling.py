@@ -330,6 +330,28 @@ def test_a_standing_record_that_is_repaired_has_no_key_twice():
     assert [notice.paths for notice in made.notices if notice.code == "odd"] == [["/audio/a"]]
 
 
+@pytest.mark.parametrize("request_", [[], [{"role": "user", "content": "x"}], "answer", "request", "items"])
+@both
+def test_the_tools_that_the_user_gave_judge_an_answer_whatever_its_request_is(envelope, request_):
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": BAD}}
+    item = {"type": "function_call", "name": "f", "call_id": "c", "arguments": BAD, "status": "completed"}
+    answers = {
+        "chat": {"choices": [{"message": {"role": "assistant", "tool_calls": [call]}, "finish_reason": "tool_calls"}]},
+        "responses": {"object": "response", "status": "completed", "output": [item]},
+    }
+    requests = {
+        "answer": {"choices": [{"message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}]},
+        "request": {"messages": [{"role": "user", "content": "x"}]},
+        "items": {"input": "x"},
+    }
+    pair = {"request": requests[request_] if isinstance(request_, str) else request_, "response": answers[envelope]}
+    for verb in VERBS.values():
+        with pytest.raises(Refused) as refused:
+            verb(pair, Options(tools={"f": SCHEMA}))
+        found = {reason.code for reason in refused.value.reasons}
+        assert "arguments_schema" in found or found & {"unknown_shape", "mixed_envelopes"}
+
+
 def test_a_legacy_function_has_its_schema_whatever_type_stands_in_it():
     function = {"type": "custom", "name": "f", "parameters": {"type": "object", "required": ["n"]}}
     record = {**ask("chat", tools=()), "functions": [function]}
