@@ -1031,3 +1031,35 @@ def test_what_would_be_invalid_by_family():
 def test_allowing_one_reason_keeps_the_others():
     items = [function_call('{"region":1}'), output(), output("call_2")]
     assert codes(C, items, **SALES, allow={"arguments_schema"}) == [("orphan_output", "/2")]
+
+
+LEGACY_ANSWER = {"role": "function", "name": "f", "content": "ok"}
+
+
+def legacy(arguments="{}", name="f"):
+    return {"role": "assistant", "content": None, "function_call": {"name": name, "arguments": arguments}}
+
+
+@pytest.mark.parametrize(
+    ("options", "messages", "pointer"),
+    [
+        ({}, [legacy("{"), LEGACY_ANSWER], "arguments_parse at /0/function_call/arguments"),
+        ({"tools": {"f": False}}, [legacy(), LEGACY_ANSWER], "arguments_schema at /0/function_call/arguments"),
+        ({"require_schema": True}, [legacy(), LEGACY_ANSWER], "schema_missing at /0/function_call/name"),
+        (
+            {"allow": {"unsupported_item"}},
+            [USER, asks({"id": "k", "type": "custom", "custom": {"name": "s", "input": "i"}}, call("{")), tool()],
+            "arguments_parse at /1/tool_calls/1/function/arguments",
+        ),
+        (
+            {},
+            [legacy(), {**LEGACY_ANSWER, "content": [{"type": "file", "file": {"file_id": "f"}}]}],
+            "unsupported_content at /1/content/0/file/file_id",
+        ),
+    ],
+)
+def test_a_reason_leads_to_the_field_of_the_call_in_its_message(options, messages, pointer):
+    with pytest.raises(Refused) as refused:
+        to_responses(messages, Options(**options))
+    first, *_ = refused.value.reasons
+    assert f"{first.code} at {first.path}" == pointer
