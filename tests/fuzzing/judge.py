@@ -308,7 +308,7 @@ def spoken(kind, value):
             if call.get("type") != "custom" and isinstance(function, dict):
                 yield Event("call", at, call.get("id"), function.get("name"), function.get("arguments"), judged=True)
             else:
-                yield Event("call", at, call.get("id"), custom.get("name"))
+                yield Event("call", at, call.get("id"), custom.get("name") if isinstance(custom, dict) else None)
         if role == "assistant" and message.get("function_call"):
             call = message["function_call"]
             yield Event("call", at, (call.get("name"),), call.get("name"), call.get("arguments"), judged=True)
