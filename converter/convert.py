@@ -122,6 +122,8 @@ class Session:
         text.utf8(record)
         if self.guessing and (entered := self._guessed(record)) is not None:
             return self._mapped(self.guess, entered, Passage(record, account, None, entered))
+        if text.spells_surrogates(record):
+            msgspec.json.decode(record)  # what is only skipped may hold a lone one: it is told whatever came before
         opened = open_record(record, self.options, account)
         beside = Beside() if opened.pair else None
         parts = []

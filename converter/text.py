@@ -229,9 +229,14 @@ def _holding(whole: Any, mark: str) -> Iterator[str]:
             left += reversed([(item, f"{path}/{number}") for number, item in enumerate(value)])
 
 
+def spells_surrogates(text: bytes) -> bool:
+    """Whether a text holds what may be half of a pair, or a lone surrogate."""
+    return b"\\ud" in text or b"\\uD" in text
+
+
 def shield(text: bytes) -> Shield | None:
     """Stand-ins for the lone surrogates of a text, or None where there are none."""
-    if b"\\ud" not in text and b"\\uD" not in text:
+    if not spells_surrogates(text):
         return None
     shielded = Shield(text)
     return shielded if shielded.text != text else None
