@@ -27,6 +27,9 @@ from converter.records import EVENT_FIELDS, quoted
 from converter.shapes import SHAPES, named_pair, open_record
 from converter.text import BLANK, BOM, one_line
 
+WHOLE: Final = msgspec.json.Decoder(msgspec.Raw).decode
+"""Looks at every string, and lets numbers be: some are beyond any float, and only passed on."""
+
 OUR_FAULT: Final = "the converter failed on this record; please report what shape it has"
 
 
@@ -123,7 +126,7 @@ class Session:
         if self.guessing and (entered := self._guessed(record)) is not None:
             return self._mapped(self.guess, entered, Passage(record, account, None, entered))
         if text.spells_surrogates(record):
-            msgspec.json.decode(record)  # what is only skipped may hold a lone one: it is told whatever came before
+            WHOLE(record)  # what is only skipped may hold a lone one: it is told whatever came before
         opened = open_record(record, self.options, account)
         beside = Beside() if opened.pair else None
         parts = []
