@@ -27,6 +27,9 @@ STREAMS: Final = {
 }
 """Names of what this process has open. Followed as links, they lead to the file that the shell redirected into."""
 
+BEHIND: Final = 8 << 20
+"""Bytes after which what was written is sent on its way to the disk, so that little is left to wait for at the end."""
+
 
 class Aside(Struct, frozen=True):
     """A file that is being written: its name as it was given, where it is written, and where it will stand.
@@ -73,6 +76,7 @@ class _Named(io.FileIO):
 
     def __init__(self, path: str, mode: str, given: str, permissions: int = 0o666) -> None:
         self.given = given
+        self.sent = self.end = 0
         try:
             super().__init__(path, mode, opener=lambda path, flags: os.open(path, flags, permissions))
         except OSError as fault:
@@ -81,7 +85,19 @@ class _Named(io.FileIO):
     def write(self, data: Any) -> int:
         """Write, as far as there is room."""
         with named(self.given):
-            return super().write(data)
+            count = super().write(data)
+        self.end += count
+        if self.end - self.sent >= BEHIND:
+            self._send()
+        return count
+
+    def _send(self) -> None:
+        """Let the system write to the disk while the next records are converted."""
+        if hasattr(os, "posix_fadvise"):
+            # What will not be needed soon is written out, and dropped only where that is done already.
+            with suppress(OSError):  # a pipe, or a device
+                os.posix_fadvise(self.fileno(), self.sent, self.end - self.sent, os.POSIX_FADV_DONTNEED)
+        self.sent = self.end
 
 
 class Targets(AbstractContextManager["Targets"]):
