@@ -15,7 +15,7 @@ from converter import chat
 from converter.alone import ANSWERS, ASKS, Apart, Call, Known, Told, around_calls
 from converter.arguments import parse_verdict
 from converter.conversion import Conversion, Settings
-from converter.memo import Memo
+from converter.memo import Branches, Memo
 from converter.outcome import Found, Verdict
 from converter.reading import encode
 from converter.shortcut import items_of, messages_of
@@ -46,7 +46,7 @@ class Memory:
         self.apart = Apart(kind, conversion.target, conversion.options)
         self.root = root
         self.known: Memo[bytes, Known] = Memo(ROOM)
-        self.pasts: Memo[bytes, Past] = Memo(ROOM)
+        self.pasts: Branches[Past] = Branches(ROOM)
         self.require_schema = conversion.options.require_schema
         self.keeps = False
         self.new = 0
@@ -87,24 +87,27 @@ class Memory:
 
     def past(self, texts: list[bytes], tools: int) -> Past:
         """The history that was put together before, with these tools, and from which this one goes on."""
-        past = self.pasts.get(opening(texts)) if self.keeps and len(texts) > SHORT else None
-        if past is None or past.tools != tools or texts[: len(past.texts)] != past.texts:
-            return NO_PAST
-        return past
+        if self.keeps and len(texts) > SHORT:
+            for past in self.pasts.of(name_of(texts)):
+                if past.tools == tools and texts[: len(past.texts)] == past.texts:
+                    return past
+        return NO_PAST
 
-    def keep(self, past: Past) -> Whole | None:
-        """Remember a history from which another one may go on, and give back what was put together."""
+    def keep(self, past: Past, before: Past) -> Whole | None:
+        """Remember a history, which may have gone on from another one, and give back what was put together."""
         if past.whole is not None and self.keeps and len(past.texts) >= SHORT:
-            name = opening(past.texts)
-            if (before := self.pasts.get(name)) is not None:
-                self.pasts.free(name, before.size)
             past.size = past.measured()
-            self.pasts.keep(name, past, past.size)
+            self.pasts.grow(name_of(past.texts), past, before)
         return past.whole
 
 
+def name_of(texts: list[bytes]) -> bytes:
+    """What tells a conversation from most others: its third message. Before it often stand a prompt and a greeting."""
+    return texts[min(2, len(texts) - 1)]
+
+
 def opening(texts: list[bytes]) -> bytes:
-    """What tells a conversation from others: its second message, since the first one is often the same in all."""
+    """What tells whether a record seems to begin as another: its second message, for the first is the same in many."""
     return texts[len(texts) > 1] if texts else b""
 
 
@@ -221,7 +224,8 @@ def items(texts: list[bytes], memory: Memory, settings: Settings) -> Whole | Non
         return None
     whole.written = b",".join(written)
     return memory.keep(
-        Past(texts=texts, tools=settings.tools, whole=whole, written=written, asked=asked, called=called, opens=opens)
+        Past(texts=texts, tools=settings.tools, whole=whole, written=written, asked=asked, called=called, opens=opens),
+        past,
     )
 
 
@@ -279,7 +283,9 @@ def messages(texts: list[bytes], memory: Memory, settings: Settings) -> Whole | 
     if opened or not written:
         return None
     whole.written = b",".join(written)
-    return memory.keep(Past(texts=texts, tools=settings.tools, whole=whole, written=written, asked=asked, turn=turn))
+    return memory.keep(
+        Past(texts=texts, tools=settings.tools, whole=whole, written=written, asked=asked, turn=turn), past
+    )
 
 
 WORDLESS: Final = around_calls(chat.AssistantMessage(None)) or (b"", b"")

@@ -5,10 +5,16 @@ It only saves time. What is found again is what would be found anew.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 Text = TypeVar("Text", str, bytes)
 Found = TypeVar("Found")
+
+LARGEST: Final = 8
+"""No finding takes more than this part of the room."""
+
+BRANCHES: Final = 4
+"""How many ways to go on from one beginning are remembered: a question that is asked again is answered otherwise."""
 
 
 class Memo(dict[Text, Found], Generic[Text, Found]):
@@ -23,7 +29,7 @@ class Memo(dict[Text, Found], Generic[Text, Found]):
     def keep(self, text: Text, found: Found, beside: int = 64) -> Found:
         """Remember a finding, unless its text is long, and give it back. ``beside``: what it takes beside its text."""
         size = len(text) + beside
-        if size <= self.room // 8:
+        if size <= self.room // LARGEST:
             if size > self.left:
                 self.clear()
                 self.left = self.room
@@ -35,3 +41,34 @@ class Memo(dict[Text, Found], Generic[Text, Found]):
         """Forget a finding of this size, before another one is kept for its text."""
         del self[text]
         self.left += len(text) + beside
+
+
+class Sized(Protocol):
+    """What knows about how many bytes it takes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+
+Branch = TypeVar("Branch", bound=Sized)
+
+
+class Branches(Memo[bytes, list[Branch]], Generic[Branch]):
+    """The last findings of one name: what began alike and went on otherwise."""
+
+    __slots__ = ()
+
+    def of(self, name: bytes) -> list[Branch]:
+        """All that have this name, the last one first."""
+        return self.get(name) or []
+
+    def grow(self, name: bytes, made: Branch, before: object) -> None:
+        """One more; where it goes on from another one, it takes the place of that one."""
+        branches = self.of(name)
+        if branches:
+            self.free(name, sum(each.size for each in branches))
+        kept = [made, *(each for each in branches if each is not before)][:BRANCHES]
+        while len(kept) > 1 and len(name) + sum(each.size for each in kept) > self.room // LARGEST:
+            kept.pop()
+        self.keep(name, kept, sum(each.size for each in kept))

@@ -15,9 +15,10 @@ import msgspec
 from msgspec import Raw
 
 from converter import outline, plain
+from converter.beginnings import Beginning, Beginnings
 from converter.conversion import Conversion, Settings
 from converter.gate import TEXT_LIMIT
-from converter.histories import Memory, Whole, items, messages, opening, plain_items, plain_messages
+from converter.histories import SHORT, Memory, Whole, items, messages, opening, plain_items, plain_messages
 from converter.outcome import Account, Refused
 from converter.strangers import Strangers, Vetting, tell
 from converter.text import one_line, utf8
@@ -43,6 +44,7 @@ class Recall:
         self.any = outline.Decoder(self.way.outline, Raw)
         self.plain = outline.Decoder(self.way.outline, self.way.plain)
         self.memory = Memory(conversion, kind, self.way.root)
+        self.beginnings = Beginnings(self.way.root)
         self.seen = bytearray(SEEN)
         self.bare = conversion.bare()
         self.vetting = Vetting(kind, self.way.root[1:], self.any.names)
@@ -65,7 +67,11 @@ class Recall:
             return None
 
     def _converted(self, text: bytes, account: Account) -> bytes | None:
-        """First the way that the last record took, then the other one."""
+        """What goes on from another record, first; then the way that the last record took, then the other one."""
+        if not self.passing and (begun := self.beginnings.of(text)) is not None:
+            going_on = self._going_on(text, *begun)
+            if going_on is not None:
+                return self._together(*going_on, account)
         memory, kept = self.memory, self.memory.keeps
         strangers = self._strangers(text) if self.strange else None
         if not kept and (written := self._directly(text, strangers, account)) is not None:
@@ -79,9 +85,29 @@ class Recall:
             written = self._directly(text, strangers, account, look=False)
             if written is not None:
                 return written
-        if not text.isascii() and settings.frame_of(body) + sum(map(len, texts)) + len(texts) - 1 != len(text):
-            utf8(text)  # of a key that stands twice, a decoder shows the last value alone
-        return self._together(texts, settings, strangers, account)
+        _seen_whole(text, texts, settings, body)
+        written = self._together(texts, settings, strangers, account)
+        if written is not None and memory.keeps and len(texts) > SHORT:
+            self.beginnings.learn(text, texts)
+        return written
+
+    def _going_on(
+        self, text: bytes, begun: Beginning, short: bytes
+    ) -> tuple[list[bytes], Settings, Strangers | None] | None:
+        """The messages (or items) of a text that begins as another one did, and what is around them.
+
+        None where nothing follows.
+        """
+        body, strangers = self._outline(short, self._strangers(short) if self.strange else None)
+        history, settings = self._parts(body)
+        if not history:
+            return None
+        rest = list(map(bytes, history))
+        _seen_whole(short, rest, settings, body)
+        texts = [*begun.texts, *rest]
+        self.memory.keeps = True
+        self.beginnings.learn(text, texts, begun)
+        return texts, settings, strangers
 
     def _together(
         self, texts: list[bytes], settings: Settings, strangers: Strangers | None, account: Account
@@ -178,6 +204,12 @@ class Recall:
         if self.trial == TRIAL:
             self.passing = PASSING if self.mostly_new * 2 > TRIAL else 0
             self.trial = self.mostly_new = 0
+
+
+def _seen_whole(text: bytes, texts: list[bytes], settings: Settings, body: Any) -> None:
+    """Refuse what is not UTF-8. Of a key that stands twice, a decoder shows the last value alone: lengths tell it."""
+    if not text.isascii() and settings.frame_of(body) + sum(map(len, texts)) + len(texts) - 1 != len(text):
+        utf8(text)
 
 
 class Way(NamedTuple):

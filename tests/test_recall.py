@@ -5,7 +5,6 @@ Which one a record takes depends on the records before it, and nothing that is w
 
 import gc
 import json
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -25,16 +24,16 @@ from strategies import (
     tool,
     with_unknown_fields,
 )
+from ways import CHAT, RESPONSES, rooms, short_enough
 
 from converter import Converted, Options
+from converter.beginnings import PROBE
 from converter.conversion import HOLE
 from converter.convert import Session
 from converter.histories import SHORT
 from converter.ids import digest
 from converter.memo import Memo
 from converter.tools import Tools
-
-CHAT, RESPONSES = "to-responses", "to-chat"
 
 
 def strange(records):
@@ -60,13 +59,6 @@ SETTINGS = st.sampled_from(
         {"tools": {"f": {"type": "object", "required": ["a"]}}},
     ]
 )
-
-
-def rooms(verb, **options):
-    """A session in which every record is walked through room by room."""
-    session = Session(verb, Options(**options))
-    session.recalls, session.recall = {}, None
-    return session
 
 
 def entries_of(record):
@@ -107,9 +99,9 @@ def test_no_outcome_tells_which_way_a_record_took(verb, data):
         assert [session.outcome(1, text) for text in texts] == expected
 
 
-@pytest.mark.parametrize("short", [1, SHORT])
+@pytest.mark.parametrize(("short", "probe"), [(1, 4), (SHORT, PROBE)])
 @given(data=st.data())
-def test_conversations_that_grow_and_mix_are_put_together_as_by_the_rooms(short, data):
+def test_conversations_that_grow_and_mix_are_put_together_as_by_the_rooms(short, probe, data):
     verb, options = data.draw(st.sampled_from([CHAT, RESPONSES])), data.draw(SETTINGS)
     records = [json.loads(text) for text in data.draw(st.lists(disordered(RECORDS[verb]), min_size=1, max_size=2))]
     parts = [
@@ -119,9 +111,10 @@ def test_conversations_that_grow_and_mix_are_put_together_as_by_the_rooms(short,
         for part in (entries[:length] for length in range(1, len(entries) + 1))
     ]
     session, by_rooms = Session(verb, Options(**options)), rooms(verb, **options)
-    with patch("converter.histories.SHORT", short):
+    write = data.draw(st.sampled_from([json.dumps, dumps]))
+    with short_enough(short, probe):
         for part in [*parts, *data.draw(st.permutations(parts * 2))]:
-            text = json.dumps(part).encode()
+            text = write(part).encode()
             assert session.outcome(1, text) == by_rooms.outcome(1, text)
 
 
@@ -231,18 +224,19 @@ def test_a_memo_has_room_again_for_what_is_replaced():
 
 @pytest.mark.parametrize("message", [{"reasoning_content": "r" * 10_000}, {f"{'z' * 40}{n}": 1 for n in range(200)}])
 def test_a_conversation_that_is_kept_is_reckoned_with_all_that_it_holds(message, monkeypatch):
-    monkeypatch.setattr("converter.histories.ROOM", 400_000)
+    monkeypatch.setattr("converter.histories.ROOM", 800_000)
     session = Session(CHAT, Options())
     memory = session.recalls["message-list"].memory
     for number in range(60):
-        history = [U, {**U, "content": str(number)}, {**said("x"), **message}, U, U]
+        history = [U, {**U, "content": str(number)}, {**said(str(number % 30)), **message}, U, U]
         for text in [dumps(history).encode()] * 3:
             session.outcome(1, text)
     held = sum(
         sum(map(len, past.texts)) + sum(len(path) for found in past.whole.mapped.values() for path in found)
-        for past in memory.pasts.values()
+        for branches in memory.pasts.values()
+        for past in branches
     )
-    assert 10_000 < held < 400_000
+    assert 10_000 < held < 800_000
 
 
 # ---------------------------------------------------------------- fields that no envelope has
@@ -537,6 +531,32 @@ def test_no_record_is_taken_for_what_an_earlier_one_was(name, options):
     session = Session(verb, Options(**options))
     for text in [*texts, *texts]:
         assert session.outcome(1, text) == rooms(verb, **options).outcome(1, text)
+
+
+COMPLETION = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": []}
+RESPONSE = {"id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed", "output": []}
+DELTA = {"index": 0, "delta": said("x"), "finish_reason": "stop"}
+CHUNK = {**COMPLETION, "object": "chat.completion.chunk", "choices": [DELTA]}
+STREAM = [*[{**CHUNK, "choices": [{**DELTA, "finish_reason": None}]}] * 3, CHUNK, {**CHUNK, "choices": []}]
+KINDS = [[U], [SAID], {"messages": [U]}, {"input": [SAID]}, COMPLETION, RESPONSE]
+"""A record of each kind: the next one is first taken for another of it."""
+
+ODD = ['"\\ud800"', '"\\ud83d\\ude00"', '["\\ud83d\\ude00",1e999]', '["\\ud83d\\ude00",%s]' % ("1" * 5000), "1e999"]
+"""JSON texts that some decoders read, and others do not."""
+
+
+@pytest.mark.parametrize("odd", ODD, ids=["lone", "pair", "a number beyond floats", "long", "a number alone"])
+@pytest.mark.parametrize("verb", [CHAT, RESPONSES])
+def test_odd_texts_are_odd_whatever_kind_of_record_came_before(verb, odd):
+    for place in ("id", "metadata", "zz"):
+        streams = [[*STREAM[:at], {**STREAM[at], place: "odd"}, *STREAM[at + 1 :]] for at in (0, 1, 4)]
+        for record in [*({**kind, place: "odd"} for kind in KINDS[2:]), [{**U, place: "odd"}], *streams]:
+            text = dumps(record).replace('"odd"', odd).encode()
+            alone = Session(verb, Options()).outcome(1, text)
+            for kind in KINDS:
+                session = Session(verb, Options())
+                session.outcome(1, dumps(kind).encode())
+                assert session.outcome(1, text) == alone
 
 
 def test_no_two_items_bear_one_id_however_the_call_ids_are_made():
