@@ -25,6 +25,12 @@ OVERHEAD: Final = 1024
 PROBE: Final = 192
 """So many bytes at the start of a text, and of its second message, tell which conversation may go on in it."""
 
+LEAST: Final = 1 << 12
+"""Bytes of a text below which it is decoded as fast as its beginning is found."""
+
+GROWS: Final = 4
+"""What follows is decoded each time until it is this part of what is known: to remember it costs a copy."""
+
 COMMAS: Final = b",", b", "
 """What encoders put between two messages."""
 
@@ -55,7 +61,7 @@ class Beginnings:
 
     def of(self, text: bytes) -> tuple[Beginning, bytes] | None:
         """A beginning of a text that is known, and the text without the messages in it."""
-        second = self.seconds.get(text[:PROBE])
+        second = self.seconds.get(text[:PROBE]) if len(text) >= LEAST else None
         if second is None:
             return None
         for found in self.known.of(text[second : second + PROBE]):
@@ -68,12 +74,12 @@ class Beginnings:
     def learn(self, text: bytes, texts: list[bytes], known: Beginning | None = None) -> None:
         """Remember how a text begins whose messages are these, and which may begin with what is known."""
         if known is None:
-            start, done, head = self._start(text), 0, b""
+            start = at = self._start(text) if len(text) >= LEAST else -1
+            done = 0
         else:
-            start, done, head = known.start, len(known.texts), known.head
-        if len(texts) - done < 2 or start < 0:
+            start, at, done = known.start, len(known.head), len(known.texts)
+        if start < 0 or sum(map(len, texts[done:-1])) * GROWS < at:
             return
-        at = len(head) or start
         for comma in COMMAS:
             more = comma.join([*texts[done:-1], b""])
             if text.startswith(more, at):

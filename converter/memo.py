@@ -59,16 +59,18 @@ class Branches(Memo[bytes, list[Branch]], Generic[Branch]):
 
     __slots__ = ()
 
-    def of(self, name: bytes) -> list[Branch]:
+    def of(self, name: bytes) -> list[Branch] | tuple[()]:
         """All that have this name, the last one first."""
-        return self.get(name) or []
+        return self.get(name, ())
 
     def grow(self, name: bytes, made: Branch, before: object) -> None:
         """One more; where it goes on from another one, it takes the place of that one."""
-        branches = self.of(name)
+        branches = self.get(name, [])
         if branches:
-            self.free(name, sum(each.size for each in branches))
-        kept = [made, *(each for each in branches if each is not before)][:BRANCHES]
-        while len(kept) > 1 and len(name) + sum(each.size for each in kept) > self.room // LARGEST:
-            kept.pop()
-        self.keep(name, kept, sum(each.size for each in kept))
+            self.free(name, sum([each.size for each in branches]))
+        kept, size = [made], len(name) + made.size
+        for each in branches:
+            if each is not before and len(kept) < BRANCHES and size + each.size <= self.room // LARGEST:
+                kept.append(each)
+                size += each.size
+        self.keep(name, kept, sum([each.size for each in kept]))

@@ -8,7 +8,7 @@ from strategies import asks, call, dumps, function_call, output, said, tool
 from ways import CHAT, RESPONSES, rooms, short_enough
 
 from converter import Converted, Options
-from converter.beginnings import PROBE, Beginnings
+from converter.beginnings import LEAST, PROBE, Beginnings
 from converter.convert import Session
 from converter.recall import Recall
 
@@ -157,9 +157,10 @@ def test_conversations_that_part_are_all_known():
         return gone[-1]
 
     records = [dumps({"messages": branch}).encode() for branch in branches]
-    for record in records * 3:
-        session.outcome(1, record)
-    with patch.object(Recall, "_going_on", going_on):
+    with short_enough(probe=PROBE), patch.object(Recall, "_going_on", going_on):
+        for record in records * 3:
+            session.outcome(1, record)
+        gone.clear()
         for record in records:
             assert session.outcome(1, record) == rooms(CHAT).outcome(1, record)
     assert len(gone) == len(records)
@@ -180,7 +181,7 @@ def test_what_is_known_of_beginnings_takes_no_more_room_than_it_may(monkeypatch)
 
 def test_a_beginning_is_told_by_all_its_bytes():
     beginnings = Beginnings("/messages")
-    texts = [dumps({**USER, "content": letter * PROBE}).encode() for letter in "abcd"]
+    texts = [dumps({**USER, "content": letter * (LEAST // 4)}).encode() for letter in "abcd"]
     record = b'{"messages":[' + b",".join(texts) + b"]}"
     beginnings.learn(record, texts)
     assert beginnings.of(record) is not None

@@ -19,7 +19,7 @@ def rooms(verb, **options):
 @contextmanager
 def short_enough(short=1, probe=4):
     """Conversations of so many messages, and bytes, are remembered."""
-    places = {"histories.SHORT": short, "recall.SHORT": short, "beginnings.PROBE": probe}
+    places = {"histories.SHORT": short, "recall.SHORT": short, "beginnings.PROBE": probe, "beginnings.LEAST": probe}
     with ExitStack() as stack:
         for place, value in places.items():
             stack.enter_context(patch(f"converter.{place}", value))
