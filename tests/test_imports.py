@@ -27,7 +27,7 @@ FLOORS = (
     "answers_into_responses answers_into_chat",
     "conversion",
     "repairs standing mapping folded",
-    "strangers alone shortcut histories recall",
+    "strangers alone shortcut beginnings histories recall",
     "verify convert __init__",
     "report published check",
     "shards task",

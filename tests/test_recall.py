@@ -32,7 +32,7 @@ from converter.conversion import HOLE
 from converter.convert import Session
 from converter.histories import SHORT
 from converter.ids import digest
-from converter.memo import Memo
+from converter.memo import BRANCHES, LARGEST, Branches, Memo
 from converter.tools import Tools
 
 
@@ -220,6 +220,44 @@ def test_a_memo_has_room_again_for_what_is_replaced():
         memo.free("grows", 20)
     assert memo == {"other": 0}
     assert memo.left == 1000 - len("other") - 20
+
+
+class Sized:
+    """A finding that takes so many bytes."""
+
+    def __init__(self, size):
+        self.size = size
+
+
+def test_the_last_branches_are_known_and_what_goes_on_takes_the_place_of_what_it_goes_on_from():
+    branches = Branches(10_000)
+    first, second, third, *more = [Sized(100) for _ in range(3 + BRANCHES)]
+    branches.grow(b"name", first, None)
+    branches.grow(b"name", second, None)
+    assert branches.of(b"name") == [second, first]
+    branches.grow(b"name", third, first)
+    assert branches.of(b"name") == [third, second]
+    assert branches.left == 10_000 - len(b"name") - 200
+    for each in more:
+        branches.grow(b"name", each, None)
+    assert branches.of(b"name") == more[::-1]
+    assert branches.left == 10_000 - len(b"name") - 100 * BRANCHES
+    assert list(branches.of(b"other")) == []
+
+
+def test_branches_take_no_more_than_the_largest_finding_may():
+    branches = Branches(1_000 * LARGEST)
+    small, large, full = Sized(400), Sized(600 - len(b"name")), Sized(1_000 - len(b"name"))
+    branches.grow(b"name", small, None)
+    branches.grow(b"name", large, None)
+    assert branches.of(b"name") == [large, small]  # exactly as much as there is room for
+    branches.grow(b"name", Sized(1), None)
+    assert branches.of(b"name")[1:] == [large]
+    branches.grow(b"name", full, None)
+    assert branches.of(b"name") == [full]
+    branches.grow(b"name", Sized(1_000), None)
+    assert list(branches.of(b"name")) == []
+    assert branches.left == 1_000 * LARGEST
 
 
 @pytest.mark.parametrize("message", [{"reasoning_content": "r" * 10_000}, {f"{'z' * 40}{n}": 1 for n in range(200)}])
