@@ -94,6 +94,12 @@ def test_arguments_nest_as_deep_as_the_converter_reads(depth, parses):
     assert judge.parses("[" * depth + "]" * depth) is parses
 
 
+def test_a_lone_surrogate_parses_as_its_escape_alone():
+    assert judge.parses(r'{"a":"\ud800"}')
+    assert not judge.parses('{"a":"\ud800"}')
+    assert not judge.parses('{"a":"lone-surrogate-0123456789abcdef-d800"}')
+
+
 def test_a_key_twice_is_told_wherever_it_stands():
     assert [judge.repeats(text) for text in (b'{"a":{"b":1,"b" :2}}', b'\xef\xbb\xbf{"a":1,"b":{"a":1}}')] == [
         True,

@@ -6,6 +6,7 @@ gives faults, as short texts that name a kind of fault and nothing of the record
 
 import json
 import os
+import re
 from collections import Counter
 from functools import cache, lru_cache
 from pathlib import Path
@@ -437,10 +438,19 @@ def verdict(event, schemas, options):
             yield "a call of a tool whose schema cannot be used"
 
 
+STAND_IN = re.compile("lone-surrogate-[0-9a-f]{16}-[0-9a-fA-F]{4}")
+
+
 @lru_cache(4096)
 def parses(arguments):
-    """Whether arguments are one JSON text, with no key twice, that nests no deeper than the converter reads."""
+    """Whether arguments are one JSON text, with no key twice, that nests no deeper than the converter reads.
+
+    A text holds a lone surrogate as its escape, and nowhere itself, nor what stands for it while a record is converted.
+    """
+    if STAND_IN.search(arguments):
+        return False
     try:
+        arguments.encode()
         return nesting(_strictest(arguments)) <= DEEPEST
     except (ValueError, RecursionError):
         return False
@@ -481,7 +491,10 @@ DRAFTS = {"04": "Draft4Validator", "06": "Draft6Validator", "07": "Draft7Validat
 
 @lru_cache(4096)
 def judged(schema, arguments):
-    """``yes``, ``no``, ``unusable``, or ``unknown`` where two engines are not of one mind, or cannot say."""
+    """``yes``, ``no``, ``unusable``, or ``unknown`` where two engines are not of one mind, or cannot say.
+
+    The arguments parse.
+    """
     engine = validators(schema)
     if isinstance(engine, str):
         return engine
