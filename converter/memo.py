@@ -65,6 +65,8 @@ class Branches(Memo[bytes, list[Branch]], Generic[Branch]):
 
     def grow(self, name: bytes, made: Branch, before: object) -> None:
         """One more; where it goes on from another one, it takes the place of that one."""
+        if len(name) + made.size > self.room // LARGEST:
+            return
         branches = self.get(name, [])
         if branches:
             self.free(name, sum([each.size for each in branches]))

@@ -20,7 +20,9 @@ _elements: Final = Decoder(list[Raw]).decode
 _key: Final = Decoder(str).decode
 _any: Final = Decoder(Raw).decode
 
-_scan: Final = JSONDecoder(parse_int=str, parse_float=str).raw_decode
+_END: Final = re.compile(rb"[ \t\r\n]*[,}]")
+
+_scan: Final = JSONDecoder(parse_int=str, parse_float=str, strict=False).raw_decode
 
 Span = tuple[int, int]
 
@@ -63,25 +65,21 @@ def _member(text: bytes, name: str, pointer: str) -> Span | None:
     if name not in members:
         return None
     at = 0
+    letters = ""
     while (key := _KEY.match(text, at)) is not None:
         start, spelled = key.end(), _key(key[1])
         # The lengths of the values are known, unless a key stands twice: then that of the last alone.
         value = members[spelled]
         at = start + len(memoryview(value))
-        if text[start:at] != memoryview(value):
-            at = start + _length(text[start:])
+        if not text.startswith(memoryview(value), start) or _END.match(text, at) is None:
+            letters = letters or text.decode("latin-1")  # a letter a byte: no byte of a longer one looks like a quote
+            at = _scan(letters, start)[1]
         if spelled == name:
             if found is not None:  # one of them would stay as it is, and some reader takes that one
                 sentence = "a key on the way to what is converted stands twice in one object, expected once"
                 raise Refused([Reason("duplicate_key", pointer, sentence)])
             found = start, at
     return found
-
-
-def _length(text: bytes) -> int:
-    """The length of the value with which a text begins."""
-    characters = text.decode()
-    return len(characters[: _scan(characters)[1]].encode())
 
 
 def _element(text: bytes, name: str, pointer: str) -> Span | None:

@@ -44,7 +44,7 @@ class Recall:
         self.any = outline.Decoder(self.way.outline, Raw)
         self.plain = outline.Decoder(self.way.outline, self.way.plain)
         self.memory = Memory(conversion, kind, self.way.root)
-        self.beginnings = Beginnings(self.way.root)
+        self.beginnings = Beginnings()
         self.seen = bytearray(SEEN)
         self.bare = conversion.bare()
         self.vetting = Vetting(kind, self.way.root[1:], self.any.names)
@@ -69,9 +69,13 @@ class Recall:
     def _converted(self, text: bytes, account: Account) -> bytes | None:
         """What goes on from another record, first; then the way that the last record took, then the other one."""
         if not self.passing and (begun := self.beginnings.of(text)) is not None:
-            going_on = self._going_on(text, *begun)
+            known, short = begun
+            going_on = self._going_on(known, short)
             if going_on is not None:
-                return self._together(*going_on, account)
+                written = self._together(*going_on, account)
+                if written is not None:
+                    self.beginnings.grow(text, going_on[0], known)
+                return written
         memory, kept = self.memory, self.memory.keeps
         strangers = self._strangers(text) if self.strange else None
         if not kept and (written := self._directly(text, strangers, account)) is not None:
@@ -88,26 +92,27 @@ class Recall:
         _seen_whole(text, texts, settings, body)
         written = self._together(texts, settings, strangers, account)
         if written is not None and memory.keeps and len(texts) > SHORT:
-            self.beginnings.learn(text, texts)
+            self.beginnings.learn(text, texts, self._history)
         return written
 
-    def _going_on(
-        self, text: bytes, begun: Beginning, short: bytes
-    ) -> tuple[list[bytes], Settings, Strangers | None] | None:
+    def _going_on(self, known: Beginning, short: bytes) -> tuple[list[bytes], Settings, Strangers | None] | None:
         """The messages (or items) of a text that begins as another one did, and what is around them.
 
-        None where nothing follows.
+        None where it means something else.
         """
         body, strangers = self._outline(short, self._strangers(short) if self.strange else None)
         history, settings = self._parts(body)
-        if not history:
-            return None
         rest = list(map(bytes, history))
+        if len(rest) < 2 or rest[0] != self.beginnings.instead:
+            return None
         _seen_whole(short, rest, settings, body)
-        texts = [*begun.texts, *rest]
         self.memory.keeps = True
-        self.beginnings.learn(text, texts, begun)
-        return texts, settings, strangers
+        return [*known.texts, *rest[1:]], settings, strangers
+
+    def _history(self, text: bytes) -> list[bytes]:
+        """The messages (or items) of a text. Raises as `_outline`."""
+        body, _ = self._outline(text, self._strangers(text) if self.strange else None)
+        return list(map(bytes, self._parts(body)[0]))
 
     def _together(
         self, texts: list[bytes], settings: Settings, strangers: Strangers | None, account: Account

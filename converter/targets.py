@@ -82,11 +82,11 @@ class _Named(io.FileIO):
         except OSError as fault:
             raise OSError(fault.errno, fault.strerror, given) from fault
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Any) -> Any:
         """Write, as far as there is room."""
         with named(self.given):
-            count = super().write(data)
-        self.end += count
+            count: int | None = super().write(data)
+        self.end += count or 0  # what cannot be written now, because nobody reads, is tried again
         if self.end - self.sent >= BEHIND:
             self._send()
         return count

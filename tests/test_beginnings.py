@@ -3,7 +3,9 @@
 import json
 from unittest.mock import patch
 
+import msgspec
 import pytest
+from msgspec import Raw, Struct
 from strategies import asks, call, dumps, function_call, output, said, tool
 from ways import CHAT, RESPONSES, rooms, short_enough
 
@@ -67,6 +69,18 @@ VARIANTS = {
     **{f"a second history: {value}": made for value, made in second(json.dumps).items()},
     **{f"a second history behind an escape: {value}": made for value, made in second(escaped).items()},
     **{f"a second history behind a large escape: {value}": made for value, made in second(uppercase).items()},
+    "a second history behind a number that stands twice": lambda verb, history: text(
+        verb,
+        history,
+        [MODEL],
+        [('"temperature"', "1.5"), (json.dumps(KEYS[verb]), f"[{last(verb)}]"), ('"temperature"', "1")],
+    ),
+    "a comma behind the last message and a number that stands twice": lambda verb, history: text(
+        verb,
+        history,
+        [MODEL],
+        [('"temperature"', "1.5"), (json.dumps(KEYS[verb]), "[]"), ('"temperature"', "1")],
+    ).replace(b"}]", b"},]"),
     "a comma behind the last message": lambda verb, history: text(verb, history, [MODEL]).replace(b"}]", b"},]"),
     "no message behind the comma": lambda verb, history: text(verb, [*history[:-1]], [MODEL]).replace(b"}]", b"},]"),
     "two commas": lambda verb, history: text(verb, history, [MODEL])[:-2] + b",," + dumps(USER).encode() + b"]}",
@@ -144,7 +158,7 @@ def test_of_a_conversation_that_goes_on_only_the_end_is_decoded(bare, spaced, ve
         outcome = session.outcome(1, record(len(history)))
     assert isinstance(outcome, Converted)
     [short] = read
-    assert len(json.loads(short) if bare else json.loads(short)[KEYS[verb]]) == len(history) - 4
+    assert len(json.loads(short) if bare else json.loads(short)[KEYS[verb]]) == len(history) - 3
 
 
 def test_conversations_that_part_are_all_known():
@@ -179,11 +193,50 @@ def test_what_is_known_of_beginnings_takes_no_more_room_than_it_may(monkeypatch)
     assert 8_000 < held < 300_000
 
 
+class Body(Struct):
+    messages: list[Raw]
+
+
+decode = msgspec.json.Decoder(Body).decode
+
+
 def test_a_beginning_is_told_by_all_its_bytes():
-    beginnings = Beginnings("/messages")
+    beginnings = Beginnings()
     texts = [dumps({**USER, "content": letter * (LEAST // 4)}).encode() for letter in "abcd"]
     record = b'{"messages":[' + b",".join(texts) + b"]}"
-    beginnings.learn(record, texts)
+    beginnings.learn(record, texts, lambda short: [bytes(one) for one in decode(short).messages])
     assert beginnings.of(record) is not None
     for at in range(record.index(texts[-1])):
         assert beginnings.of(record[:at] + b"~" + record[at + 1 :]) is None
+
+
+def test_what_is_no_longer_decoded_is_not_too_deep_elsewhere():
+    nest = "[" * 300 + "]" * 300
+    deep = f'{{"role":"user","content":"{"x" * LEAST}","zz":{nest}}}'
+    history = [*(dumps({**USER, "content": f"{number} {'x' * PROBE}"}) for number in range(5)), deep]
+
+    def record(size):
+        return f'{{"messages":[{",".join([*history, *history, *history][:size])}]}}'.encode()
+
+    def further_down(frames, function):
+        return function() if frames == 0 else further_down(frames - 1, function)
+
+    session = Session(CHAT, Options())
+    for size in (8, 8, 8, 13):
+        session.outcome(1, record(size))
+    for frames in range(0, 700, 50):
+        alone = further_down(frames, lambda: Session(CHAT, Options()).outcome(1, record(14)))
+        assert further_down(frames, lambda: session.outcome(1, record(14))) == alone
+
+
+def test_a_conversation_that_is_refused_takes_no_place():
+    texts = [dumps({**USER, "content": f"{number} {'x' * LEAST}"}).encode() for number in range(6)]
+    session = Session(CHAT, Options())
+    good = b'{"messages":[' + b",".join(texts) + b"]}"
+    for _ in range(3):
+        session.outcome(1, good)
+    beginnings = session.recalls["chat-request"].beginnings
+    [before] = [each for branches in beginnings.known.values() for each in branches]
+    bad = good.replace(b"]}", b"," + b",".join([b"10"] * 20_000) + b"]}")
+    assert not isinstance(session.outcome(1, bad), Converted)
+    assert [each for branches in beginnings.known.values() for each in branches] == [before]

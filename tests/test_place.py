@@ -37,6 +37,29 @@ def test_every_value_is_found_where_it_stands(value, spacing, ascii_only, around
         assert json.loads(replaced) == _with(value, pointer, "new")
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"n":12,"n":1,"b":{"c":3}}', '{"c":3}'),
+        ('{"n":1.5 , "b":{"c":3},"n":1}', '{"c":3}'),
+        ('{"n":"x\\"y","n":"x","b":{"c":3}}', '{"c":3}'),
+        ('{"é":"é","é":"","b":{"c":3}}', '{"c":3}'),
+        ('{"b":1,"n":12,"b":2,"n":1}', None),
+    ],
+)
+def test_a_key_that_stands_twice_hides_none_behind_it(text, found):
+    if found is None:
+        with pytest.raises(Refused, match="duplicate_key"):
+            place.find(text.encode(), "/b")
+    else:
+        assert text.encode()[slice(*place.find(text.encode(), "/b"))] == found.encode()
+
+
+def test_a_key_that_stands_many_times_takes_no_time_squared(may_not_hang):
+    text = b"{" + b'"n":10,' * 200_000 + b'"n":1,"b":1}'
+    assert text[slice(*place.find(text, "/b"))] == b"1"
+
+
 def _with(value, pointer, new):
     if not pointer:
         return new

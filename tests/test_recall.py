@@ -255,9 +255,9 @@ def test_branches_take_no_more_than_the_largest_finding_may():
     assert branches.of(b"name")[1:] == [large]
     branches.grow(b"name", full, None)
     assert branches.of(b"name") == [full]
-    branches.grow(b"name", Sized(1_000), None)
-    assert list(branches.of(b"name")) == []
-    assert branches.left == 1_000 * LARGEST
+    branches.grow(b"name", Sized(1_000), full)
+    assert branches.of(b"name") == [full]
+    assert branches.left == 1_000 * LARGEST - 1_000
 
 
 @pytest.mark.parametrize("message", [{"reasoning_content": "r" * 10_000}, {f"{'z' * 40}{n}": 1 for n in range(200)}])
