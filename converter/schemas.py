@@ -262,8 +262,12 @@ class ToolSchema:
 
 
 def _brief(name: str) -> str:
-    """A property's name, for a sentence that a person reads."""
-    return name if len(name) <= 64 else f"{name[:64]}…"
+    """A property's name, for a sentence that a person reads. One that holds JSON was torn out of a record."""
+    name = name if len(name) <= 64 else f"{name[:64]}…"
+    return name if _NAME.fullmatch(name) else "an unreadable name"
+
+
+_NAME: Final = re.compile(r"[\w .:/$@~…*-]*")
 
 
 def _names(node: dict[str, Any]) -> Any:
