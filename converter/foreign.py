@@ -139,10 +139,10 @@ def _event(members: Members) -> bool:
     return _word(members, "type").startswith("response.")
 
 
-def _chunk(members: Members) -> bool:
-    """Perplexity has a delta beside the message of a whole answer."""
+def is_chunk(members: Members) -> bool:
+    """Perplexity has a delta beside the message of a whole answer; Helicone lets an answer call itself a chunk."""
     first = _first(members, "choices")
-    return _word(members, "object") == "chat.completion.chunk" or ("delta" in first and "message" not in first)
+    return "message" not in first and ("delta" in first or _word(members, "object") == "chat.completion.chunk")
 
 
 def _resource(members: Members) -> str | None:
@@ -159,6 +159,7 @@ def _resource(members: Members) -> str | None:
 
 
 CONVERSATIONS: Final = ("messages", "input", "prompt", "instruction", "prompt_messages", "inputs")
+HISTORIES: Final = ("messages", "input")
 ANSWERS: Final = (
     "response",
     "responses",
@@ -179,9 +180,9 @@ ANSWERS: Final = (
 
 def _together(members: Members) -> str | None:
     """Reading the one as the whole would leave out the other."""
-    if _word(members, "object") in ("chat.completion", "response"):
-        return None  # an answer that repeats what it was asked
-    asked = next((key for key in CONVERSATIONS if speaks(members, key)), None)
+    answers = _word(members, "object") in ("chat.completion", "response")
+    # An answer that says so may repeat a prompt that it was asked with; a whole conversation is more than that.
+    asked = next((key for key in (HISTORIES if answers else CONVERSATIONS) if speaks(members, key)), None)
     said = next((key for key in ANSWERS if speaks(members, key)), None)
     if asked is None or said is None or (asked, said) == ("prompt", "choices"):
         return None
@@ -379,7 +380,7 @@ OBJECTS: Final[tuple[tuple[str, Tell], ...]] = (
     ("an HTTP answer around a body (--at /body converts it)", lambda m: {"status_code", "body"} <= m.keys()),
     ("an HTTP message around a body (--at, --request-at and --response-at say where it stands)", _http_message),
     ("one line of a session log (the lines of one file are one record; --from session-log reads them)", _log_line),
-    ("one chunk of a stream (a file whose first line is one is read as its streams)", _chunk),
+    ("one chunk of a stream (a file whose first line is one is read as its streams)", is_chunk),
     ("one event of a stream (a file whose first line is one is read as its streams)", _event),
     ("a Bedrock Converse request", _converse_request),
     ("a Bedrock Converse response", lambda m: holds(m, "output", "an object") and "stopReason" in m),

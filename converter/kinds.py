@@ -81,7 +81,7 @@ KINDS: Final[dict[str, Kind]] = {
 
 def _completion(members: Members) -> bool:
     """``choices``. Gives a response resource; a completion."""
-    return holds(members, "choices", "an array") and text_of(members.get("object")) != "chat.completion.chunk"
+    return holds(members, "choices", "an array") and not foreign.is_chunk(members)
 
 
 def _response(members: Members) -> bool:
@@ -122,7 +122,21 @@ def _chat_only(members: Members) -> bool:
 def _item_only(members: Members) -> bool:
     """An item that only Open Responses knows."""
     name = text_of(members.get("type"))
-    return name is not None and (name in ITEM_TYPES or ":" in name or name.endswith(("_call", "_output")))
+    if name is None:
+        return _holds_item_parts(members)
+    return name in ITEM_TYPES or ":" in name or name.endswith(("_call", "_output"))
+
+
+def _holds_item_parts(members: Members) -> bool:
+    """Many a client leaves out the type of a message item; its parts are named otherwise than those of Chat."""
+    content = members.get("content")
+    if content is None or kind(content) != "an array" or b"put_" not in bytes(content):
+        return False
+    parts = [members_of(one) for one in elements_of(content) if kind(one) == "an object"]
+    return any(text_of(part.get("type")) in ITEM_PARTS for part in parts)
+
+
+ITEM_PARTS: Final = frozenset({"input_text", "output_text", "input_image", "input_file"})
 
 
 ITEM_TYPES: Final = frozenset(

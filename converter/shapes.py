@@ -52,12 +52,15 @@ def open_record(text: bytes, options: Options, account: Account, members: Member
 
     Raises `Refused`; `DecodeError` and `RecursionError` where the text is no JSON.
     """
+    if members is None:
+        members = members_of(text) if text[:1] == b"{" else {}
+    unwrapped = None if any(at.startswith("/record") for at in options.at) else _reject(text, members, options, account)
+    if unwrapped is not None:
+        return unwrapped
     if options.at:
         return _wrapped(text, options, account)
     if options.shape in KINDS:
         return _alone(Body(KINDS[options.shape], text))
-    if members is None:
-        members = members_of(text) if text[:1] == b"{" else {}
     if options.shape is not None:
         return _said(options.shape, text, members, options, account)
     for shape in FOUND.values():
@@ -138,11 +141,15 @@ def _body(text: bytes, base: str, account: Account, lone: bool = False) -> Body:
             return _folded(text, base, account)
         if not _is_json(text):
             raise _refused("unknown_shape", "", "a string that holds no JSON, expected a body")
-        if lone and text[:1] == b"{" and {"role", "content"} <= members_of(text).keys():
+        if lone and text[:1] == b"{" and _is_message(members_of(text)):
             return Body(KINDS["message-list"], b"[" + text + b"]", base, shifts={"": {"0": ""}})
         return Body(recognise(text), text, base)
     except Refused as refused:
         raise _prefixed(refused, base) from None
+
+
+def _is_message(members: Members) -> bool:
+    return "role" in members and not members.keys().isdisjoint(("content", "tool_calls", "function_call"))
 
 
 def _is_json(text: bytes) -> bool:
@@ -258,7 +265,8 @@ def _reject(text: bytes, members: Members, options: Options, account: Account) -
     if kind(held) == "a string" and not streams.is_stream(bytes(held)):
         raise _refused("invalid_json", "/record", "a text that was no JSON when it was refused (mend it in its log)")
     try:
-        opened = open_record(bytes(held), replace(options, shape=None), account)
+        named = None if options.shape == "rejects" else options.shape
+        opened = open_record(bytes(held), replace(options, shape=named), account)
     except Refused as refused:
         raise _prefixed(refused, "/record") from None
     for body in opened.bodies:
@@ -276,7 +284,7 @@ def _batch_input(text: bytes, members: Members, options: Options, account: Accou
     if not ("custom_id" in members and "body" in members):
         return None
     url = text_of(members.get("url"))
-    tail = next((one for one in ENDPOINTS.values() if url is not None and url.endswith(one)), None)
+    tail = next((one for one in ENDPOINTS.values() if url is not None and url.partition("?")[0].endswith(one)), None)
     if url is not None and tail is None:
         raise _refused("unknown_shape", "/url", "a batch line for another endpoint than the two envelopes'")
     body, inside = _held(members["body"], "/body", account)
@@ -285,7 +293,9 @@ def _batch_input(text: bytes, members: Members, options: Options, account: Accou
     def close(written: list[bytes]) -> bytes:
         values, strings = [written[0]], [inside]
         if url is not None and tail is not None:
-            values.append((url.removesuffix(tail) + ENDPOINTS[recognise(written[0]).envelope]).encode())
+            path, mark, query = url.partition("?")
+            moved = path.removesuffix(tail) + ENDPOINTS[recognise(written[0]).envelope]
+            values.append(f"{moved}{mark}{query}".encode())
             strings.append(True)
         return _put(text, found.values(), values, strings)
 

@@ -109,6 +109,22 @@ def test_a_fault_inside_a_half_is_told_with_its_place():
     assert (dropped.code, dropped.paths) == ("dropped", ["/request/seed"])
 
 
+def test_a_conversation_in_an_answer_is_not_left_out():
+    for beside in ({"messages": REQUEST["messages"]}, {"input": "x"}):
+        assert why({**ANSWER, **beside})[0].startswith("unknown_shape at the top: a conversation beside its answer")
+    assert to_responses({**ANSWER, "prompt": "x"}).json
+
+
+@pytest.mark.parametrize("wrapped", [{"at": ("/body",)}, {"shape": "chat-request"}, {"shape": "message-list"}, {}])
+def test_a_row_of_a_rejects_file_is_opened_before_the_options_say_where_to_look(wrapped):
+    record = REQUEST["messages"] if wrapped.get("shape") == "message-list" else REQUEST
+    record = {"body": record} if "at" in wrapped else record
+    row = {"source": "log.jsonl", "line": 3, "reasons": [], "record": record}
+    assert to_responses(row, Options(**wrapped)).json == to_responses(record, Options(**wrapped)).json
+    whole = to_responses({"source": 1, "line": 2, "reasons": 3, "record": REQUEST}, Options(at=("/record",))).body
+    assert whole == {"source": 1, "line": 2, "reasons": 3, "record": converted(REQUEST)}
+
+
 # ---------------------------------------------------------------- batch files
 
 
@@ -120,6 +136,7 @@ URLS = {
     "/v1/chat/completions": "/v1/responses",
     "/openai/v1/chat/completions": "/openai/v1/responses",
     "/chat/completions": "/responses",
+    "https://x.test/v1/chat/completions?api-version=1": "https://x.test/v1/responses?api-version=1",
 }
 
 
@@ -636,4 +653,5 @@ def test_a_shape_that_is_found_is_the_one_that_can_be_said(name, record):
     assert to_responses(record).json == to_responses(record, Options(shape=name)).json
     for other in FOUND.keys() - {name}:
         if other not in ("pair",):
-            assert why(record, Options(shape=other)) == [f"unknown_shape at the top: not a {other}, as --from says"]
+            place = "/record" if name == "rejects" else "the top"  # a row of a rejects file is opened first
+            assert why(record, Options(shape=other)) == [f"unknown_shape at {place}: not a {other}, as --from says"]

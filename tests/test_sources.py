@@ -399,3 +399,21 @@ def test_a_name_that_is_not_known():
     result = CliRunner().invoke(main, ["to-responses", "--from", "nonsense"], input="{}")
     assert result.exit_code == 2
     assert "'nonsense' is not one of chat-request, message-list, " in result.output
+
+
+def test_langfuse_may_hold_an_answer_that_is_calls_alone():
+    asked = {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": F}]}
+    row = {"id": "l", "traceId": "t", "type": "GENERATION", "input": [USER], "output": asked}
+    [item] = to_responses(row, Options(shape="langfuse")).body["output"]
+    assert (item["type"], item["call_id"]) == ("function_call", "c")
+
+
+def test_helicone_may_hold_an_answer_that_calls_itself_a_chunk():
+    choice = {"index": 0, "delta": {}, "message": {"role": "assistant", "content": "y"}, "finish_reason": "stop"}
+    answer = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    row = {"request_body": {"messages": [USER]}, "response_body": answer}
+    made = to_responses(row, Options(shape="helicone")).body["response_body"]
+    assert made["output"][0]["content"][0]["text"] == "y"
+
+
+F = {"name": "f", "arguments": "{}"}
