@@ -63,6 +63,9 @@ def response(
         answer.take(item, at)
     if body.status == "incomplete" and body.output and isinstance(body.output[-1], CALLS):
         answer.cut()
+    elif body.status == "incomplete" and answer.calls:
+        sentence = "the answer was cut off behind its calls; in Chat the last of them would look cut off"
+        account.refuse("status", "/status", f"{sentence} (--allow status writes it all the same)")
     elif body.status != "incomplete" and body.incomplete_details and body.incomplete_details.reason:
         account.notice("dropped", "/incomplete_details/reason")
     _echo(body, account)
@@ -204,7 +207,12 @@ class Answer:
         """Reasoning: as in a history."""
         turns = Turns(self.context)
         into_chat.reasoning(item, at, turns, self.context)
-        self.thoughts += turns.thoughts
+        if turns.thoughts:
+            if self.thoughts:
+                self.context.account.notice("joined", self.context.path(at), "several reasoning items of one answer")
+            if self.texts or self.refusals or self.calls:
+                self.context.account.notice("moved", self.context.path(at), "reasoning behind text or calls")
+        self.thoughts += [text for text, _ in turns.thoughts]
 
     def trajectory(self, item: Any, at: int) -> None:
         """A completion is one answer: outputs and other people's messages have no place in it."""

@@ -131,7 +131,7 @@ class Session:
         beside = Beside() if opened.pair else None
         parts = []
         for body in opened.bodies:
-            if body.folded:
+            if body.folded and body.kind.envelope == self.target:
                 body.text = folded.completed(body.kind.name, body.text, account)
             account.base, account.layers = body.base, (body.shifts,) if body.shifts else ()
             recall = self.recalls.get(body.kind.name) if beside is None else None

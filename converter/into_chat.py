@@ -201,7 +201,8 @@ def function_call(item: responses.FunctionCall, at: int, turns: Turns, context: 
 
 def custom_tool_call(item: responses.CustomToolCall, at: int, turns: Turns, context: Context) -> None:
     """OpenAI's own; Chat has an exact counterpart."""
-    context.account.notice("odd", context.path(at), "OpenAI's own item; the way back needs --target openai")
+    if context.options.target != "openai":
+        context.account.notice("odd", context.path(at), "OpenAI's own item; the way back needs --target openai")
     if item.status not in COMPLETED:
         context.account.refuse("status", context.path(at, "/status"), "the call is not completed")
     if item.namespace:
@@ -234,7 +235,7 @@ def reasoning(item: responses.Reasoning, at: int, turns: Turns, context: Context
     """Chat has no place for reasoning; servers that do read it want ``reasoning_content`` on the message it led to."""
     text, lost = thoughts.spoken(item, context.options)
     if text:
-        turns.thoughts.append(text)
+        turns.thoughts.append((text, at))
         for name in lost:
             context.account.notice("dropped", context.path(at, f"/{name}"), "reasoning")
     else:
@@ -266,8 +267,7 @@ def items(body: list[Any], context: Context, turns: Turns) -> list[Any]:
     for at, item in enumerate(body):
         table[type(item)](item, at, turns, context)
     turns.end_batch()
-    if turns.thoughts:
-        context.account.notice("dropped", context.root or "", "reasoning that no message follows")
+    turns.forget()
     return turns.messages
 
 

@@ -65,7 +65,7 @@ def _format(raw: Raw, path: str, draft: Draft) -> None:
     if name in ("text", "json_object"):
         leave(members, ("type",), path, draft)
         draft.fields["response_format"] = {"type": name}
-        if name == "json_object":
+        if name == "json_object" and not draft.openai:
             draft.account.notice("odd", path, "json_object is OpenAI's own; the way back needs --target openai")
     elif name == "json_schema":
         fields = format_fields({key: value for key, value in members.items() if key != "type"}, path, draft)
@@ -105,6 +105,9 @@ def _asked_logprobs(source: str, raw: Raw, draft: Draft) -> None:
 def _chat_choice(source: str, raw: Raw, draft: Draft) -> None:
     if text_of(raw) in CHOICES:
         draft.fields[source] = raw
+    elif text_of(raw) == "any":
+        draft.fields[source] = "required"
+        draft.account.notice("odd", f"/{source}", "tool_choice any, read as required")
     elif kind(raw) == "an object" and (converted := _chosen(members_of(raw), f"/{source}", draft)) is not None:
         draft.fields[source] = converted
     else:
@@ -129,6 +132,9 @@ def _allowed(members: Members, path: str, draft: Draft) -> Any:
         for number, tool in enumerate(elements_of(members["tools"]))
     ]
     mode = text_of(members.get("mode")) or "auto"
+    if mode == "none":  # Chat has no such mode beside a list; whatever stands in it, none may be called
+        draft.account.notice("odd", path, "allowed_tools of which none may be called, read as none")
+        return "none"
     if not tools or None in tools or mode not in ("auto", "required"):
         return None
     return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}

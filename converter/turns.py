@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw
 from converter import chat
 from converter.options import Options
 from converter.outcome import Account
-from converter.reading import encode
+from converter.reading import encode, text_of
 
 COMPLETED: Final = ("completed", None, UNSET)
 
@@ -45,12 +45,13 @@ class Turns:
         self.open: chat.AssistantMessage | None = None
         self.batch: chat.AssistantMessage | None = None  # the turn behind which nothing stands but its outputs
         self.asked: dict[str, chat.AssistantMessage] = {}
-        self.thoughts: list[str] = []
+        self.thoughts: list[tuple[str, int]] = []
         self.lifted: list[tuple[Any, int]] = []
         self.unfinished: set[int] = set()
 
     def say(self, message: Any, at: int) -> None:
         """A message that is no part of an assistant's turn."""
+        self.forget()
         self.end_batch()
         self.open = self.batch = None
         self.messages.append(message)
@@ -65,13 +66,12 @@ class Turns:
         if not message.content and not message.refusal:
             self.context.account.notice("dropped", self.context.path(at), "an empty assistant message")
             return
+        self._think(turn)
         _join(turn, message)
         self.context.account.notice("moved", self.context.path(at), "text behind calls of its turn")
 
     def _begin(self, message: chat.AssistantMessage, at: int) -> None:
-        if self.thoughts:
-            message.reasoning_content = Raw(encode("".join(self.thoughts)))
-            self.thoughts = []
+        self._think(message)
         self.end_batch()
         self.open = self.batch = message
         self.messages.append(message)
@@ -83,6 +83,7 @@ class Turns:
             self._begin(chat.AssistantMessage(None), at)
         turn = self.open
         assert turn is not None
+        self._think(turn)
         if not turn.tool_calls:
             turn.tool_calls = []
             if turn.content is UNSET:
@@ -109,6 +110,28 @@ class Turns:
             self.messages.append(message)
             self.places.append((at, []))
         self.lifted = []
+
+    def _think(self, turn: chat.AssistantMessage) -> None:
+        """Reasoning goes to the message that it led to: a message has one text of it, before all else."""
+        if not self.thoughts:
+            return
+        texts = [text for text, _ in self.thoughts]
+        several = [at for _, at in self.thoughts[1:]]
+        if turn.reasoning_content is not UNSET:
+            texts.insert(0, text_of(turn.reasoning_content) or "")
+            several.insert(0, self.thoughts[0][1])
+        for at in several:
+            self.context.account.notice("joined", self.context.path(at), "several reasoning items of one turn")
+        if turn.tool_calls:
+            self.context.account.notice("moved", self.context.path(self.thoughts[0][1]), "reasoning behind calls")
+        turn.reasoning_content = Raw(encode("".join(texts)))
+        self.thoughts = []
+
+    def forget(self) -> None:
+        """Reasoning that led to nothing is left out."""
+        for _, at in self.thoughts:
+            self.context.account.notice("dropped", self.context.path(at), "reasoning that no message follows")
+        self.thoughts = []
 
     def _behind(self, turn: chat.AssistantMessage) -> int:
         """The place behind a turn and the outputs that it already has."""
