@@ -17,9 +17,38 @@ FINISHED: Final = frozenset({"stop", "tool_calls", "function_call"})
 INCOMPLETE: Final = {
     "length": "max_output_tokens",
     "max_tokens": "max_output_tokens",
+    "max_output_tokens": "max_output_tokens",
+    "model_length": "max_output_tokens",
+    "model_context_window_exceeded": "max_output_tokens",
     "content_filter": "content_filter",
+    "content_filtered": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
 }
-FAILED: Final = frozenset({"error", "abort", "aborted", "cancelled", "insufficient_system_resource"})
+"""Words for an answer that was cut off: of the format, of Mistral, and of Gemini and Anthropic behind gateways."""
+
+FAILED: Final = frozenset(
+    {
+        "error",
+        "abort",
+        "aborted",
+        "cancelled",
+        "insufficient_system_resource",
+        "time_limit",
+        "timeout",
+        "malformed_function_call",
+        "unexpected_tool_call",
+    }
+)
+
+
+def is_cut(finish_reason: Any) -> bool:
+    """Whether a ``finish_reason`` says that the answer was cut off. Gateways pass on words in capitals, too."""
+    return isinstance(finish_reason, str) and finish_reason.lower() in INCOMPLETE
+
 
 ECHO_DEFAULTS: Final[dict[str, Any]] = {
     "previous_response_id": NULL,
@@ -164,9 +193,9 @@ def _status(choice: chat.Choice, path: str, account: Account) -> tuple[str, str 
     finish = choice.finish_reason
     if not finish:
         account.notice("filled", path, "no finish_reason: read as completed")
-    elif finish in INCOMPLETE:
-        return "incomplete", INCOMPLETE[finish]
-    elif finish in FAILED:
+    elif is_cut(finish):
+        return "incomplete", INCOMPLETE[finish.lower()]
+    elif finish.lower() in FAILED:
         account.refuse("not_finished", path, "the answer ended in an error, so it is no whole answer")
     elif finish not in FINISHED:
         account.notice("odd", path, "an unknown finish_reason, read as completed")
@@ -177,11 +206,11 @@ def _output(choice: chat.Choice, at: int, identity: str, context: into_responses
     message = choice.message
     place = f"/choices/{at}/message"
     items = reasoning.in_answer(message, place, identity, context.account)
-    extras = into_responses.assistant_extras(message)
-    context.drop(message, into_responses.ASSISTANT_EXTRAS, extras[:5], -1)
+    into_responses.drop_extras(message, -1, context)
     parts = into_responses.spoken_parts(message.content or "", message.annotations or None, -1, context)
     if message.refusal:
         parts.append(responses.Refusal(message.refusal))
+    _name_several(parts, place, context)
     for part in parts:
         if type(part) is responses.OutputText and not part.annotations:
             part.annotations = []
@@ -193,6 +222,13 @@ def _output(choice: chat.Choice, at: int, identity: str, context: into_responses
     if message.function_call:
         into_responses.legacy_call(message.function_call, -1, items, context)
     return items
+
+
+def _name_several(parts: list[Any], place: str, context: into_responses.Context) -> None:
+    """A completion has one text and one refusal: on the way back, several become one."""
+    for part, name in ((responses.OutputText, "texts"), (responses.Refusal, "refusals")):
+        if sum(type(one) is part for one in parts) > 1:
+            context.account.notice("joined", f"{place}/content", f"several {name} of one answer, on the way back")
 
 
 def _finish(output: into_responses.Items, status: str) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from converter import standing, tools
-from converter.answers_into_responses import INCOMPLETE
+from converter.answers_into_responses import is_cut
 from converter.conversion import Beside, Conversion, Passage
 from converter.entry import enter
 from converter.gate import replay_gate
@@ -48,7 +48,7 @@ def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Convert
             utf8(text)
             beside = Beside()
             for body in open_record(text, options, account).bodies:
-                rows += _rows(line, body.kind, body.text, conversion)
+                rows += _rows(line, body.kind, body.text, conversion, beside)
                 _gated(conversion, body, account, beside)
         except Refused as refused:
             return rows, Rejected(line, [*account.reasons, *refused.reasons], record)
@@ -71,10 +71,11 @@ def _gated(conversion: Conversion, body: Body, account: Account, beside: Beside)
 # ---------------------------------------------------------------- rows
 
 
-def _rows(line: int, found: Kind, text: bytes, conversion: Conversion) -> Iterator[Row]:
+def _rows(line: int, found: Kind, text: bytes, conversion: Conversion, beside: Beside) -> Iterator[Row]:
+    """``beside`` has the tools of the request, where this is its answer."""
     body = members_of(text) if text[:1] == b"{" else {}
     declared = [tools.schemas_of(body.get(name, UNSET), name) for name in ("tools", "functions")]
-    schemas = {**tools.every(*declared), **conversion.given}
+    schemas = {**tools.every(tools.every(*declared), beside.schemas), **conversion.given}
     for position, entry in enumerate(_entries(found, body, text)):
         if kind(entry) != "an object":
             continue
@@ -93,7 +94,7 @@ def _entries(found: Kind, body: dict[str, Raw], text: bytes) -> list[Raw]:
 def _answer(choice: dict[str, Raw]) -> Raw:
     """The message of a choice; where the answer was cut, its last call says so."""
     message = choice.get("message", Raw(b"{}"))
-    if text_of(choice.get("finish_reason")) not in INCOMPLETE or kind(message) != "an object":
+    if not is_cut(text_of(choice.get("finish_reason"))) or kind(message) != "an object":
         return message
     members = members_of(message)
     calls = elements_of(members["tool_calls"]) if kind(members.get("tool_calls", Raw(b"0"))) == "an array" else []

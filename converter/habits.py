@@ -63,12 +63,12 @@ def _tool_message(members: Members, path: str, reading: Reading) -> None:
 
 
 def _assistant_message(members: Members, path: str, reading: Reading) -> None:
-    _thinking(members, path, reading)
+    _thinking(members, path, reading, reading.options.reasoning != "drop")
     if _absent(members, "function_call"):
         members.pop("function_call", None)
 
 
-def _thinking(members: Members, path: str, reading: Reading) -> None:
+def _thinking(members: Members, path: str, reading: Reading, carried: bool) -> None:
     """Mistral: reasoning stands as ``{"type": "thinking", "thinking": [{"type": "text", "text"}]}`` in the content."""
     content = members.get("content")
     if content is None or kind(content) != "an array":
@@ -79,14 +79,14 @@ def _thinking(members: Members, path: str, reading: Reading) -> None:
         part = members_of(element) if kind(element) == "an object" else {}
         if text_of(part.get("type")) == "thinking" and kind(part.get("thinking", Raw(b"null"))) == "an array":
             thoughts += [text_of(members_of(one).get("text")) or "" for one in elements_of(part["thinking"])]
-            if reading.options.reasoning == "drop":
+            if not carried:
                 reading.account.notice("dropped", f"{path}/content/{position}")
         else:
             kept.append(position)
     if len(kept) == len(elements):
         return
     members["content"] = Raw(encode([elements[position] for position in kept]))
-    if thoughts and reading.options.reasoning != "drop":
+    if thoughts and carried:
         _set(members, "reasoning_content", "".join(thoughts))
 
 
@@ -203,12 +203,15 @@ def _chat_tool(members: Members, path: str, reading: Reading) -> None:
 
 
 def _choice(members: Members, path: str, reading: Reading) -> None:
-    """Azure leaves out the role of a filtered answer, some clones the message."""
+    """Azure leaves out the role of a filtered answer, some clones the message. Reasoning always has its place here."""
     message = members.get("message")
     if message is not None and kind(message) == "an object":
         inner = members_of(message)
+        _thinking(inner, f"{path}/message", reading, carried=True)
         if _empty(inner, "role"):
-            members["message"] = Raw(encode({**inner, "role": "assistant"}))
+            _set(inner, "role", "assistant")
+        if inner != members_of(message):
+            members["message"] = Raw(encode(inner))
     elif message is not None and kind(message) == "null":
         del members["message"]
 

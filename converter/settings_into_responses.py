@@ -49,7 +49,7 @@ def _token_limit(source: str, raw: Raw, draft: Draft) -> None:
     if is_integer(raw, LEAST_OUTPUT_TOKENS):
         draft.fields["max_output_tokens"] = raw
     else:
-        draft.drop(f"/{source}", f"max_output_tokens is at least {LEAST_OUTPUT_TOKENS}")
+        draft.drop(f"/{source}", f"max_output_tokens is a whole number of at least {LEAST_OUTPUT_TOKENS}")
 
 
 def _effort(source: str, raw: Raw, draft: Draft) -> None:
@@ -141,7 +141,10 @@ def _allowed(body: Members, path: str, draft: Draft) -> dict[str, Any] | None:
 
 
 def _legacy_choice(source: str, raw: Raw, draft: Draft) -> None:
-    if kind(raw) == "an object" and (name := text_of(members_of(raw).get("name"))) and TOOL_NAME.fullmatch(name):
+    newer = draft.source.get("tool_choice")
+    if newer is not None and kind(newer) != "null":
+        draft.drop(f"/{source}", "tool_choice goes before it")
+    elif kind(raw) == "an object" and (name := text_of(members_of(raw).get("name"))) and TOOL_NAME.fullmatch(name):
         leave(members_of(raw), ("name",), f"/{source}", draft)
         draft.fields["tool_choice"] = {"type": "function", "name": name}
     elif text_of(raw) in CHOICES:
@@ -158,6 +161,17 @@ def _stream_options(source: str, raw: Raw, draft: Draft) -> None:
 def _one(source: str, raw: Raw, draft: Draft) -> None:
     if bytes(raw) != b"1" and not says_nothing(raw):
         draft.drop(f"/{source}")
+
+
+def _modalities(source: str, raw: Raw, draft: Draft) -> None:
+    """Text alone is the default."""
+    if kind(raw) != "an array" or [text_of(one) for one in elements_of(raw)] != ["text"]:
+        draft.drop(f"/{source}")
+
+
+def _search(source: str, raw: Raw, draft: Draft) -> None:
+    """An empty object switches the search on."""
+    draft.drop(f"/{source}", "the model's own search")
 
 
 def _openai_only(row: Row) -> Row:
@@ -197,6 +211,8 @@ ROWS: Final[dict[str, Row]] = {
     "safety_identifier": short_text(64),
     "prompt_cache_key": short_text(64),
     "n": _one,
+    "modalities": _modalities,
+    "web_search_options": _search,
     "user": _openai_only(same("text")),
     "prompt_cache_retention": _openai_only(same("text")),
 }

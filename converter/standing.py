@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import UNSET, Raw
 
 from converter import chat, gate, into_responses, responses, tools
-from converter.answers_into_responses import INCOMPLETE
+from converter.answers_into_responses import is_cut
 from converter.conversion import Conversion, Passage
 from converter.kinds import Kind
 from converter.outcome import Account
@@ -157,7 +157,7 @@ def _check_chat_request(conversion: Conversion, body: chat.Request, schemas: too
 def _check_completion(conversion: Conversion, body: chat.Completion, schemas: tools.Schemas, account: Account) -> None:
     for at, choice in enumerate(body.choices):
         calls = choice.message.tool_calls or []
-        cut = calls[-1] if calls and choice.finish_reason in INCOMPLETE else None
+        cut = calls[-1] if calls and is_cut(choice.finish_reason) else None
         if cut is not None:
             account.refuse("status", f"/choices/{at}/finish_reason", gate.NOT_COMPLETED)
         held = [*[chat.AssistantMessage()] * at, choice.message]

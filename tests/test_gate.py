@@ -6,7 +6,7 @@ An order is a word of letters: `a` a call with the id a, `A` its output, `u` a u
 import json
 
 import pytest
-from strategies import USER, USER_ITEM, asks, call, function_call, output, said, tool
+from strategies import USER, USER_ITEM, asks, call, function_call, output, response, said, tool
 
 from converter import Notice, Options, Refused, Verdict, check, replay_gate, to_chat, to_responses
 
@@ -279,6 +279,15 @@ def test_the_longest_output(more):
 def test_the_longest_refusal(more):
     record = [USER, {"role": "assistant", "content": None, "refusal": "x" * (10_485_760 + more)}]
     assert said_of(to_responses, record) == [("limit", 1)] * more
+
+
+def test_the_tools_of_a_request_judge_the_calls_of_its_answer():
+    schema = {"type": "object", "required": ["a"]}
+    answer = response(function_call())
+    asked = {"input": "x", "tools": [{"type": "function", "name": "f", "parameters": schema, "strict": False}]}
+    rows, outcome = check.prepare(Options())(1, json.dumps({"request": asked, "response": answer}).encode())
+    assert [row.verdict for row in rows if row.type == "function_call"] == ["arguments_schema"]
+    assert [reason.code for reason in outcome.reasons] == ["arguments_schema"]
 
 
 def test_a_legacy_call_has_a_row_as_any_other():
