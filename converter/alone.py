@@ -171,6 +171,7 @@ def _joined(items: list[Any]) -> bytes:
 def _asks(message: chat.AssistantMessage, apart: Apart) -> Known:
     items: list[Any] = []
     apart.context.item_ids, apart.context.unlisted = set(apart.asked), apart.before
+    apart.context.open = False
     into_responses.assistant(message, 0, items, apart.context)
     if not items or message.function_call:
         return NEVER
@@ -211,6 +212,7 @@ def _answers(message: chat.ToolMessage, apart: Apart) -> Known:
         # Whether the name is that of its call, only the record knows: here it is, and there it must be.
         bears = text_of(message.name) or ""
         items.append(responses.OutputFunctionCall("", bears, call_id, "completed", "{}"))
+    context.batch.add(call_id)
     into_responses.tool(message, 0, items, context)
     context.calls.clear()
     context.looked = 0

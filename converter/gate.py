@@ -237,22 +237,24 @@ def _position(key: Any) -> int:
 def check_items(items: list[Any], gate: Gate, turns: tuple[int, ...] = ()) -> None:
     """Gate the items of a request, an item list or a response.
 
-    A user message begins a later turn for every call before it. A call or an assistant message does so only behind an
-    output: without one it still belongs to the turn of the calls before it. ``turns`` are positions at which a turn
-    begins all the same, as the source knew.
+    A user message begins a later turn for every call before it. A call or an assistant message does so only behind what
+    ends a turn (an output, a system message): else it still belongs to the turn of the calls before it. ``turns`` are
+    positions at which a turn begins all the same, as the source knew.
     """
     schemas, opened, answered = gate.schemas, gate.opened, gate.answered
-    mark = last_output = -1
+    mark = ended = -1
     for key, item in enumerate(items):
         cls = item.__class__
         if cls is Message:
             if item.role == "user":
                 mark = key
-            elif last_output > mark and item.role == "assistant":
-                mark = last_output
+            elif item.role != "assistant":
+                ended = key
+            elif ended > mark:
+                mark = ended
         elif cls is Call or cls in OTHER_CALLS:
-            if last_output > mark:
-                mark = last_output
+            if ended > mark:
+                mark = ended
             call_id = item.call_id
             if cls is not CustomCall:
                 # What has been let through before, with the same schema, is let through again without more ado.
@@ -277,7 +279,7 @@ def check_items(items: list[Any], gate: Gate, turns: tuple[int, ...] = ()) -> No
             else:
                 opened[call_id] = key
         elif cls in OUTPUTS:
-            last_output = key
+            ended = key
             call_id = item.call_id
             if opened.pop(call_id, None) is None:
                 gate.answer(call_id, key)

@@ -25,10 +25,12 @@ class Context:
 
     ``turns`` are the positions of items at which a turn began though the items do not show it; ``places`` the pointers
     to where the items stood, found only when they are asked for. ``left_out`` grows; what it held before the first
-    message is ``left_out_before``.
+    message is ``left_out_before``. ``batch`` holds the ids of the calls of the last turn, as the way back will see it;
+    ``open`` says that it may still get calls and words.
     """
 
     turns: tuple[int, ...] = ()
+    open: bool = False
     places: list[str] | None = None
     legacy: int = 0
     looked: int = 0
@@ -42,6 +44,7 @@ class Context:
         self.left_out_before = frozenset(left_out)
         self.item_ids: set[str] = set()
         self.calls: dict[str, Any] = {}
+        self.batch: set[str] = set()
 
     def path(self, at: int, rest: str = "") -> str:
         """The pointer to the message at this position, or to a part of it."""
@@ -225,6 +228,8 @@ def user(message: chat.UserMessage, at: int, items: Items, context: Context) -> 
 
 def _plain(message: Any, table: PartTable, at: int, context: Context) -> Any:
     content = message.content
+    context.open = False
+    context.batch.clear()
     if message.name is not UNSET or message.cache_control is not UNSET:
         context.drop(message, _MESSAGE_EXTRAS, _message_extras(message), at)
     return content if content.__class__ is str else _content(content, table, context.path(at, "/content"), context)
@@ -233,10 +238,16 @@ def _plain(message: Any, table: PartTable, at: int, context: Context) -> Any:
 def assistant(message: chat.AssistantMessage, at: int, items: Items, context: Context) -> None:
     """One turn: reasoning, then the message where there is text or a refusal, then the calls.
 
-    An assistant message without text or calls becomes an empty message, so that the turn stays a turn.
+    An assistant message without text or calls becomes an empty message, so that the turn stays a turn; but not between
+    a call and its output.
     """
-    if items and items[-1].__class__ in CALLS:
+    if context.open and context.batch:
+        if not _goes_on(message, at, context):
+            return
         context.turns += (len(items),)  # items alone cannot tell this from text behind calls of one turn
+    elif message.content or message.refusal or not context.open:
+        context.batch.clear()
+    context.open = True
     content, calls = message.content, message.tool_calls
     if assistant_extras(message) != NO_ASSISTANT_EXTRAS:
         _rich_assistant(message, at, items, context)
@@ -249,19 +260,42 @@ def assistant(message: chat.AssistantMessage, at: int, items: Items, context: Co
     if calls:
         for number, one in enumerate(calls):
             TOOL_CALL_BY_TYPE[one.__class__](one, number, at, items, context)
+    if message.function_call:
+        legacy_call(message.function_call, at, items, context)
 
 
 def _rich_assistant(message: chat.AssistantMessage, at: int, items: Items, context: Context) -> None:
     """A message that holds more than text and calls."""
-    context.drop(message, ASSISTANT_EXTRAS, assistant_extras(message)[:5], at)
+    drop_extras(message, at, context)
     items += reasoning.in_history(message, context.path(at), context.account, context.options)
     refusal, annotations = message.refusal or None, message.annotations or None
     if message.content or refusal is not None:
         items.append(_assistant_item(message.content, refusal, annotations, at, context))
     else:
         _wordless(message, at, items, context)
-    if message.function_call:
-        legacy_call(message.function_call, at, items, context)
+
+
+def _goes_on(message: chat.AssistantMessage, at: int, context: Context) -> bool:
+    """A message behind calls without outputs: items alone tell no turn of its own from it. Whether it says anything."""
+    if message.content or message.refusal:
+        context.account.notice("moved", context.path(at), "on the way back, text behind calls stands before them")
+    elif message.tool_calls or message.function_call:
+        context.account.notice("joined", context.path(at), "the calls follow calls and become one turn with them")
+    else:
+        context.account.notice("dropped", context.path(at), "an empty assistant message")
+        return False
+    return True
+
+
+def drop_extras(message: chat.AssistantMessage, at: int, context: Context) -> None:
+    """Name what has no place beside the words and calls of a message. An answer that is audio alone is content."""
+    extras = assistant_extras(message)[:5]
+    worded = message.content or message.refusal or message.tool_calls or message.function_call
+    if not worded and extras[0] is not UNSET and not says_nothing(extras[0]):
+        sentence = "an answer that is audio alone, which has no place here (--allow unsupported_content leaves it out)"
+        context.account.refuse("unsupported_content", context.path(at, "/audio"), sentence)
+        extras = (UNSET, *extras[1:])
+    context.drop(message, ASSISTANT_EXTRAS, extras, at)
 
 
 def _wordless(message: chat.AssistantMessage, at: int, items: Items, context: Context) -> None:
@@ -321,12 +355,14 @@ def function_call(call: chat.FunctionToolCall, number: int, at: int, items: Item
             if (value := getattr(call, name)) is not UNSET and not says_nothing(value):
                 context.account.notice("dropped", context.path(at, f"/tool_calls/{number}/{name}"))
     function, call_id = call.function, call.id
+    context.batch.add(call_id)
     items.append(Call(context.item_id(call_id), function.name, call_id, "completed", function.arguments))
 
 
 def custom_call(call: chat.CustomToolCall, number: int, at: int, items: Items, context: Context) -> None:
     """A custom tool call is OpenAI's own item; the core has no place for it."""
     if context.options.target == "openai":
+        context.batch.add(call.id)
         items.append(
             responses.CustomToolCall(
                 call.custom.name, call.id, call.custom.input, context.item_id(call.id), "completed"
@@ -346,6 +382,7 @@ def legacy_call(call: chat.Function, at: int, items: Items, context: Context) ->
     call_id = ids.legacy_call_id(call.name, context.legacy)
     context.legacy += 1
     context.account.notice("filled", context.path(at, "/function_call"), "call_id: a legacy function_call has none")
+    context.batch.add(call_id)
     items.append(Call(context.item_id(call_id), call.name, call_id, "completed", call.arguments))
 
 
@@ -355,8 +392,7 @@ def tool(message: chat.ToolMessage, at: int, items: Items, context: Context) -> 
     if context.left_out and call_id in context.left_out and context.call_of(call_id, items) is None:
         context.account.notice("allowed", context.path(at), "the output of a call that was left out")
         return
-    if items and items[-1].__class__ is Message:
-        context.account.notice("moved", context.path(at), "on the way back, an output stands directly behind its call")
+    _answers(call_id, at, items, context)
     if content.__class__ is not str:
         content = _content(content, TOOL_PARTS, context.path(at, "/content"), context)
     if message.name is not UNSET or message.cache_control is not UNSET:
@@ -365,6 +401,13 @@ def tool(message: chat.ToolMessage, at: int, items: Items, context: Context) -> 
         items.append(responses.CustomToolCallOutput(call_id, content))
     else:
         items.append(Output(call_id, content))
+
+
+def _answers(call_id: str, at: int, items: Items, context: Context) -> None:
+    """An output ends its turn. That of an earlier turn does not stay where it is."""
+    context.open = False
+    if call_id not in context.batch and context.call_of(call_id, items) is not None:
+        context.account.notice("moved", context.path(at), "on the way back, an output stands directly behind its call")
 
 
 def _tool_extras(message: chat.ToolMessage, at: int, items: Items, context: Context) -> None:
@@ -397,6 +440,7 @@ def function(message: chat.FunctionMessage, at: int, items: Items, context: Cont
         content = ""
     elif type(content) is not str:
         content = _content(content, TOOL_PARTS, context.path(at, "/content"), context)
+    _answers(call_id, at, items, context)
     items.append(Output(call_id, content))
 
 

@@ -13,16 +13,24 @@ from hypothesis import strategies as st
 from strategies import (
     CHAT_RECORDS,
     RESPONSES_RECORDS,
+    USER,
+    USER_ITEM,
     VALUES,
     WORDS,
     Number,
+    asks,
+    call,
     chat_requests,
     completions,
     dumps,
+    function_call,
     lossy,
+    output,
     plain,
     resources,
     responses_requests,
+    said,
+    tool,
     with_unknown_fields,
 )
 
@@ -56,8 +64,8 @@ def calls_and_outputs(record):
         choices = [choice["message"] for choice in record.get("choices", [])]
         entries = next((record[key] for key in ("messages", "input", "output") if key in record), choices)
     for entry in entries if isinstance(entries, list) else []:
-        for call in entry.get("tool_calls") or []:
-            calls.append((call["id"], call["function"]["name"], call["function"]["arguments"]))
+        for one in entry.get("tool_calls") or []:
+            calls.append((one["id"], one["function"]["name"], one["function"]["arguments"]))
         if entry.get("type") == "function_call":
             calls.append((entry["call_id"], entry["name"], entry["arguments"]))
         if entry.get("role") == "tool" or entry.get("type") == "function_call_output":
@@ -437,3 +445,41 @@ def test_a_pair_goes_there_and_back_as_its_halves_do(convert, back, requests, an
         # An answer echoes its request: it may say more than was logged.
         assert {key: got.get(key) for key in wanted} == wanted
     assert again.body["time"] == 1.5
+
+
+ACTS = ["user", "developer", "text", "nothing", "calls", "text and calls", "output", "output"]
+
+
+@st.composite
+def tangled(draw, verb):
+    """Histories in which turns go on, overlap, and are answered late: each output behind its call, somewhere."""
+    chat, history, opened, made = verb == "to-responses", [], [], 0
+    for _ in range(draw(st.integers(1, 9))):
+        act = draw(st.sampled_from(ACTS))
+        if act in ("user", "developer"):
+            history.append({"role": act, "content": "x"})
+        elif act == "output" and opened:
+            at = draw(st.integers(0, len(opened) - 1))
+            history.append((tool if chat else output)(opened.pop(at)))
+        elif act in ("text", "nothing"):
+            history.append(said("y" if act == "text" else ""))
+        elif act != "output":
+            ids = [f"c{made + number}" for number in range(draw(st.integers(1, 2)))]
+            made += len(ids)
+            opened += ids
+            if chat:
+                history.append({**asks(*(call(id=one) for one in ids)), "content": "z" if "text" in act else None})
+            else:
+                history += [*([said("z")] if "text" in act else []), *(function_call(id=one) for one in ids)]
+    if not chat:
+        history = [{"type": "message", **one} if "role" in one else one for one in history]
+    return [USER if chat else USER_ITEM, *history]
+
+
+@pytest.mark.parametrize("verb", ["to-responses", "to-chat"])
+@given(data=st.data())
+def test_what_a_tangled_history_changes_on_the_way_back_is_told(verb, data):
+    record = data.draw(tangled(verb))
+    options = {"tools": {"f": True}, "verify": True}
+    [outcome] = convert_lines([json.dumps(record)], verb, Options(**options))
+    assert "verify" not in [reason.code for reason in getattr(outcome, "reasons", [])]

@@ -49,6 +49,44 @@ ROWS = [
         "invalid_json at the top: NaN is not JSON, expected a number or null (it was written by a lenient encoder)",
     ),
     (R, {}, b'{"messages": nope}', "invalid_json at the top: not JSON, at byte 17, expected one JSON value a line"),
+    (
+        R,
+        {},
+        completion(said(None, audio={"id": "a", "data": "QQ==", "transcript": "y"})),
+        "unsupported_content at /choices/0/message/audio: an answer that is audio alone, which has no place here "
+        "(--allow unsupported_content leaves it out)",
+    ),
+    (
+        R,
+        {},
+        completion(said("y"), "MALFORMED_FUNCTION_CALL"),
+        "not_finished at /choices/0/finish_reason: the answer ended in an error, so it is no whole answer",
+    ),
+    (
+        C,
+        KNOWN,
+        response(
+            function_call(),
+            {"type": "message", "role": "assistant", "content": "y", "status": "incomplete"},
+            status="incomplete",
+        ),
+        "status at /status: the answer was cut off behind its calls; in Chat the last of them would look cut off "
+        "(--allow status writes it all the same)",
+    ),
+    (
+        R,
+        KNOWN,
+        completion(asks(call()), "model_length"),
+        "status at /choices/0/finish_reason: the call is not completed, so nothing may be run with its arguments "
+        "(--allow status writes it all the same)",
+    ),
+    (
+        R,
+        KNOWN,
+        [USER, {**asks(call(id="a")), "function_call": {"name": "f", "arguments": "{"}}],
+        "arguments_parse at /1/function_call/arguments: not JSON at character 2 (a cut call? --allow "
+        "arguments_parse writes it as it is)",
+    ),
     (R, {}, b"", "invalid_json at the top: an empty text, expected one JSON value"),
     (R, {}, b"\0\0\0\0", "invalid_json at the top: NUL bytes, expected one JSON value (the log was cut by a crash?)"),
     (
