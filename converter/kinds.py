@@ -150,7 +150,7 @@ def _message_list(objects: list[Members]) -> bool:
 
 
 def _item_list(objects: list[Members]) -> bool:
-    """An array of which some object has the ``type`` of an item. Gives an item list; a message list."""
+    """Objects of which one has the ``type`` of an item, or parts of one. Gives an item list; a message list."""
     return any(map(_item_only, objects))
 
 
