@@ -61,6 +61,8 @@ def response(
     answer = Answer(context)
     for at, item in enumerate(body.output):
         answer.take(item, at)
+        if body.status != "incomplete" and type(item) is responses.Message and item.status == "incomplete":
+            account.notice("dropped", context.path(at, "/status"), "a message cut off in an answer that is not")
     if body.status == "incomplete" and body.output and isinstance(body.output[-1], CALLS):
         answer.cut()
     elif body.status == "incomplete" and answer.calls:
@@ -174,6 +176,8 @@ class Answer:
                 account.notice("joined", path, "several refusals of one answer")
             self.refusals.append(part.refusal)
         elif type(part) in into_chat.TEXTS:
+            if self.refusals:
+                account.notice("moved", path, "text behind a refusal")
             offset = self.length
             self.length += len(part.text)
             if self.texts:

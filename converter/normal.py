@@ -3,7 +3,8 @@
 Two values of one envelope have the same normal form when they say the same. What does not count:
 
 - null and empty members (but not an empty text in a tool output), and what spells out a default of both formats;
-- ids of envelopes and items, which are made anew (call ids do count), and ``status: completed``;
+- ids of envelopes and items, which are made anew (call ids do count), ``status: completed``, and whether an assistant's
+  message was cut off, which its response says;
 - ``type`` where it can be only one thing, a stray ``index`` on stored tool calls;
 - the older names ``max_tokens``, ``functions`` and ``function_call``, ``image_url`` as a bare string;
 - whether a refusal stands beside the content or is its last part;
@@ -121,6 +122,8 @@ def _says_nothing(key: str, item: Any, owner: dict[str, Any], keep_reasoning: bo
     if (item is False and key in FALSE_IS_DEFAULT) or (key in DEFAULTS and item == DEFAULTS[key]):
         return True
     if key in ("tool_choice", "parallel_tool_calls") and not owner.get("tools") and not owner.get("functions"):
+        return True
+    if key == "status" and owner.get("role") == "assistant" and item == "incomplete":
         return True
     if key == "id":
         return "function" not in owner and "custom" not in owner  # only a call's own id is an identity

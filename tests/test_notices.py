@@ -196,6 +196,22 @@ ROWS = [
         ["/function_call"],
         "tool_choice goes before it",
     ),
+    (
+        "dropped",
+        C,
+        {},
+        response({**ITEM, "status": "incomplete"}),
+        ["/output/0/status"],
+        "a message cut off in an answer that is not",
+    ),
+    (
+        "moved",
+        C,
+        {},
+        response({**ITEM, "content": [{"type": "refusal", "refusal": "n"}, *ITEM["content"]]}),
+        ["/output/0/content/1"],
+        "text behind a refusal",
+    ),
     ("dropped", C, {}, [USER_ITEM, THOUGHT], ["/1"], "reasoning (--reasoning keep carries it)"),
     ("dropped", C, {"reasoning": "keep"}, [USER_ITEM, THOUGHT], ["/1"], "reasoning that no message follows"),
     (

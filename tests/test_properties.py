@@ -28,6 +28,7 @@ from strategies import (
     output,
     plain,
     resources,
+    response,
     responses_requests,
     said,
     tool,
@@ -483,3 +484,12 @@ def test_what_a_tangled_history_changes_on_the_way_back_is_told(verb, data):
     options = {"tools": {"f": True}, "verify": True}
     [outcome] = convert_lines([json.dumps(record)], verb, Options(**options))
     assert "verify" not in [reason.code for reason in getattr(outcome, "reasons", [])]
+
+
+@pytest.mark.parametrize("status", ["completed", "incomplete", None])
+def test_an_answer_that_was_cut_off_leads_back_whatever_its_message_says(status):
+    words = [{"type": "output_text", "text": "so", "annotations": []}]
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "content": words, "status": status}
+    cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    made = to_chat({**response(message), **cut}, Options(verify=True))
+    assert made.body["choices"][0]["finish_reason"] == "length"
