@@ -11,6 +11,7 @@ Two values of one envelope have the same normal form when they say the same. Wha
 - a bare ``input`` string, and ``instructions`` beside it;
 - ``tool_choice`` and ``parallel_tool_calls`` without tools, which have no effect;
 - usage asked for or not in a stream, since the other side always reports it;
+- ``12.0`` where tokens are counted;
 - reasoning, unless it was kept.
 
 Numbers keep their spelling here, so that ``0.10`` and ``0.1`` differ.
@@ -72,6 +73,8 @@ def normal(value: Any, *, keep_reasoning: bool = False) -> Any:
     members: dict[str, Any] = {}
     for key, item in _conversation(value).items():
         item = item if key in OPAQUE else normal(item, keep_reasoning=keep_reasoning)
+        if key.endswith("_tokens") and isinstance(item, str):
+            item = item.removesuffix(".0")  # as table formats write whole numbers
         if not _says_nothing(key, item, value, keep_reasoning):
             name, item = _RENAMED[key](item) if key in _RENAMED else (key, item)
             members[name] = item
