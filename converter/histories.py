@@ -102,8 +102,8 @@ class Memory:
 
 
 def name_of(texts: list[bytes]) -> bytes:
-    """What tells a conversation from most others: its third message. Before it often stand a prompt and a greeting."""
-    return texts[min(2, len(texts) - 1)]
+    """What tells a conversation from most others, in short: its second and third message. Many have one prompt."""
+    return b"%d" % hash((texts[1], texts[2])) if len(texts) > 2 else texts[-1]
 
 
 def opening(texts: list[bytes]) -> bytes:
