@@ -49,7 +49,9 @@ DETAILS: Final = ("auto", "low", "high", UNSET)
 
 
 def _file(part: responses.InputFile, path: str, context: Context) -> Any:
-    if part.file_url or not (part.file_data or part.file_id):
+    if part.file_url and part.file_data:
+        context.account.notice("dropped", f"{path}/file_url")
+    elif part.file_url or not (part.file_data or part.file_id):
         context.account.refuse(
             "unsupported_content",
             path,

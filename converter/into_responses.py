@@ -18,6 +18,7 @@ from converter.outcome import Account
 from converter.reading import kind, says_nothing, text_of
 
 NULL: Final = Raw(b"null")
+OPENAI_KEEPS: Final = "--target openai keeps it"
 
 
 class Context:
@@ -107,17 +108,19 @@ def _image(part: chat.ImagePart, path: str, context: Context) -> Any:
 def _file(part: chat.FilePart, path: str, context: Context) -> Any:
     _part_extras(part, path, context)
     file = part.file
-    openai = context.options.target == "openai"
-    if file.file_id and not openai:
-        if not context.account.refuse(
-            "unsupported_content",
-            f"{path}/file/file_id",
-            "a file known by its id alone stands at its provider (--target openai keeps the id)",
-        ):
+    file_id = file.file_id or UNSET
+    if file_id and context.options.target != "openai":
+        if not file.file_data:
+            context.account.refuse(
+                "unsupported_content",
+                f"{path}/file/file_id",
+                "a file known by its id alone stands at its provider (--target openai keeps the id)",
+            )
             return None
-        return responses.InputFile(file.filename or UNSET, UNSET, file.file_data or UNSET) if file.file_data else None
+        context.account.notice("dropped", f"{path}/file/file_id", OPENAI_KEEPS)
+        file_id = UNSET
     return responses.InputFile(
-        file.filename or UNSET, UNSET, UNSET if file.file_data is None else file.file_data, file.file_id or UNSET
+        file.filename or UNSET, UNSET, UNSET if file.file_data is None else file.file_data, file_id
     )
 
 

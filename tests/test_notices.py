@@ -212,6 +212,18 @@ ROWS = [
         ["/output/0/content/1"],
         "text behind a refusal",
     ),
+    (
+        "dropped",
+        C,
+        {},
+        [
+            {
+                **USER_ITEM,
+                "content": [{"type": "input_file", "file_data": "data:text/plain;base64,QQ==", "file_url": "u"}],
+            }
+        ],
+        ["/0/content/0/file_url"],
+    ),
     ("dropped", C, {}, [USER_ITEM, THOUGHT], ["/1"], "reasoning (--reasoning keep carries it)"),
     ("dropped", C, {"reasoning": "keep"}, [USER_ITEM, THOUGHT], ["/1"], "reasoning that no message follows"),
     (
