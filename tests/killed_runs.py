@@ -75,7 +75,9 @@ KILLS: Final = {
     "SIGTERM": Kill(signal.SIGTERM, False, 143, f"converter: terminated: {SAID}"),
 }
 
-SMALL: Final = "from converter import shards, task; shards.LEAST, shards.SHARD, task.RECORDS = 1, 50_000, 100; "
+# As the command itself does before it imports anything: an interrupt that breaks into an import may crash msgspec.
+QUIET: Final = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+SMALL: Final = QUIET + "from converter import shards, task; shards.LEAST, shards.SHARD, task.RECORDS = 1, 50_000, 100; "
 START: Final = "from converter.__main__ import main; main()"
 
 
