@@ -186,6 +186,8 @@ def _together(members: Members) -> str | None:
     said = next((key for key in ANSWERS if speaks(members, key)), None)
     if asked is None or said is None or (asked, said) == ("prompt", "choices"):
         return None
+    if said == "choices":  # the record is that answer, and no pointer leads to it alone
+        return f"a conversation beside its answer (--at /{asked} converts the conversation alone)"
     return (
         f"a conversation beside its answer (--request-at /{asked} --response-at /{said} converts both, --at /{asked} "
         "the one alone)"
