@@ -12,7 +12,8 @@ from stat import S_ISREG
 from typing import Any, BinaryIO, Final, NamedTuple
 
 STANDARD: Final = "-"
-BUFFER: Final = 1 << 18
+BUFFER: Final = 1 << 17
+"""Bytes that are read or written at once. More leave the processor's cache on the way, which costs twice the time."""
 STREAM_SUFFIXES: Final = (".sse", ".txt")
 
 

@@ -28,7 +28,8 @@ LEAST: Final = 16 << 20
 EXPANDS: Final = 5
 """How many bytes of text a byte of a compressed log may hold, roughly."""
 
-BLOCK: Final = 1 << 20
+BLOCK: Final = 1 << 18
+"""Bytes that are looked through at once: they fit into the processor's cache."""
 
 SHORT_LINE: Final = 256
 """Bytes up to which it costs less to count line ends than to find each."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from queue import SimpleQueue
 from stat import S_IMODE
+from threading import Thread
 from typing import Any, BinaryIO, Final
 
 from msgspec import Struct
@@ -60,7 +63,7 @@ class Aside(Struct, frozen=True):
         Raises `OSError` with the name that was given.
         """
         with io.BufferedWriter(_Named(self.path, "xb", self.name, self.mode), BUFFER) as file:
-            with compressed(self.name, file) as stream:
+            with _sent_ahead(file.raw), compressed(self.name, file) as stream:
                 yield stream
             file.flush()
             os.fsync(file.fileno())
@@ -72,11 +75,12 @@ class Aside(Struct, frozen=True):
 
 
 class _Named(io.FileIO):
-    """A file to write to, whose faults tell the name that was given."""
+    """A file to write to, whose faults tell the name that was given. ``often`` is called as it grows."""
 
     def __init__(self, path: str, mode: str, given: str, permissions: int = 0o666) -> None:
         self.given = given
-        self.sent = self.end = 0
+        self.often: Callable[[], None] | None = None
+        self.fresh = 0
         try:
             super().__init__(path, mode, opener=lambda path, flags: os.open(path, flags, permissions))
         except OSError as fault:
@@ -85,19 +89,46 @@ class _Named(io.FileIO):
     def write(self, data: Any) -> Any:
         """Write, as far as there is room."""
         with named(self.given):
-            count: int | None = super().write(data)
-        self.end += count or 0  # what cannot be written now, because nobody reads, is tried again
-        if self.end - self.sent >= BEHIND:
-            self._send()
+            count: int | None = super().write(memoryview(data)[:BUFFER])
+        self.fresh += count or 0  # what cannot be written now, because nobody reads, is tried again
+        if self.fresh >= BEHIND and self.often:
+            self.fresh = 0
+            self.often()
         return count
 
-    def _send(self) -> None:
-        """Let the system write to the disk while the next records are converted."""
-        if hasattr(os, "posix_fadvise"):
-            # What will not be needed soon is written out, and dropped only where that is done already.
-            with suppress(OSError):  # a pipe, or a device
-                os.posix_fadvise(self.fileno(), self.sent, self.end - self.sent, os.POSIX_FADV_DONTNEED)
-        self.sent = self.end
+
+@contextmanager
+def _sent_ahead(file: _Named) -> Iterator[None]:
+    """Inside the block, a thread has the disk write what was written to the file while more of it is being made."""
+    asked: SimpleQueue[bool] = SimpleQueue()
+    thread = Thread(target=_send, args=(file.name, asked), daemon=True)
+
+    def often() -> None:
+        if thread.ident is None:
+            with suppress(RuntimeError):  # as many threads as there may be
+                thread.start()
+        asked.put(True)
+
+    if hasattr(os, "fdatasync"):
+        file.often = often
+    try:
+        yield
+    finally:
+        file.often = None
+        if thread.ident is not None:
+            asked.put(False)
+            thread.join()
+
+
+def _send(path: str, asked: SimpleQueue[bool]) -> None:
+    """Send a file to the disk as often as it is asked for.
+
+    A fault of the disk is told to each descriptor: that of the writer hears of it too, which asks once more at the end.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the main thread
+    with suppress(OSError), open(path, "rb", buffering=0) as file:
+        while asked.get():
+            os.fdatasync(file.fileno())
 
 
 class Targets(AbstractContextManager["Targets"]):
