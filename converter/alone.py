@@ -120,7 +120,7 @@ class Apart:
         if self.kind in ("message-list", "item-list") and "payload" in members_of(text):
             return NEVER  # with another one it may be the log of a session
         entered = enter(KINDS[_LISTS[self.target]], b"[" + text + b"]", self.account, self.options)
-        if entered is None or entered.left_out or len(entered.body) != 1:
+        if entered is None or entered.faulty or entered.left_out or len(entered.body) != 1:
             return NEVER
         if entered.seen is not None:
             self.account.absorb(entered.seen)

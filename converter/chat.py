@@ -100,11 +100,15 @@ class AudioPart(Base, tag="input_audio", tag_field="type"):
 
 
 class File(Base):
-    """A file by its data (base64 or a data URL) or by an id that only its provider can resolve."""
+    """A file by its data (base64 or a data URL) or by an id that only its provider can resolve.
+
+    Some gateways take a ``file_url`` too.
+    """
 
     file_data: OptionalText = UNSET
     file_id: OptionalText = UNSET
     filename: OptionalText = UNSET
+    file_url: OptionalText = UNSET
 
 
 class FilePart(Base, tag="file", tag_field="type"):

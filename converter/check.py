@@ -64,8 +64,13 @@ def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Convert
 def _gated(conversion: Conversion, body: Body, account: Account, beside: Beside) -> None:
     account.base, account.layers = body.base, (body.shifts,) if body.shifts else ()
     entered = enter(body.kind, body.text, account, conversion.options)
-    if entered is not None:
-        standing.check(conversion, entered.body, Passage(body.text, account, beside, entered))
+    if entered is None:
+        return
+    rest = account.aside() if entered.faulty else account
+    standing.check(conversion, entered.body, Passage(body.text, rest, beside, entered))
+    if entered.seen is not None and entered.faulty:
+        account.absorb(entered.seen)
+        account.confess(rest)
 
 
 # ---------------------------------------------------------------- rows

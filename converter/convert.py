@@ -161,6 +161,17 @@ class Session:
         self.recall = self.recalls.get(kind.name) if self.guessing else None
 
     def _mapped(self, kind: Kind, entered: Entered, passage: Passage) -> bytes:
+        if not entered.faulty:
+            return self._made(kind, entered, passage)
+        # Nothing will be written, but all that is wrong with the record is told at once.
+        account, passage.account = passage.account, passage.account.aside()
+        self._made(kind, entered, passage)
+        assert entered.seen is not None
+        account.absorb(entered.seen)
+        account.confess(passage.account)
+        return b""
+
+    def _made(self, kind: Kind, entered: Entered, passage: Passage) -> bytes:
         body, account = entered.body, passage.account
         if self.options.repair:
             repairs.apply(kind.name, body, account, self.options)

@@ -15,12 +15,16 @@ from converter.reading import Reading, tidy
 
 
 class Entered(Struct):
-    """A body as its struct, and what was seen on the way in: fields passed over, data repaired, items left out."""
+    """A body as its struct, and what was seen on the way in: fields passed over, data repaired, items left out.
+
+    ``faulty``: some of it was refused and is left out too. It will not be written; the rest may hold more faults.
+    """
 
     body: Any
     seen: Account | None = None
     left_out: frozenset[str] = frozenset()
     shifts: dict[str, list[Any]] = {}
+    faulty: bool = False
 
     @property
     def changed(self) -> bool:
@@ -29,7 +33,7 @@ class Entered(Struct):
 
 
 def enter(kind: Kind, text: bytes, account: Account, options: Options) -> Entered | None:
-    """The body, or None where it was refused. Its pointers lead through ``shifts`` from then on.
+    """The body, or None where nothing of it can be read. Its pointers lead through ``shifts`` from then on.
 
     Raises `msgspec.DecodeError` and `RecursionError` where the text is no JSON.
     """
@@ -41,8 +45,8 @@ def enter(kind: Kind, text: bytes, account: Account, options: Options) -> Entere
     seen.layers = account.layers
     reading = Reading(seen, options, habits.TABLES[kind.envelope])
     tidied = tidy(Raw(text), kind.type, "", reading)
-    if seen.reasons or tidied is None:
+    if tidied is None:
         account.absorb(seen)
         return None
     account.layers = (reading.shifts, *account.layers)
-    return Entered(kind.decode(tidied), seen, frozenset(reading.left_out), reading.shifts)
+    return Entered(kind.decode(tidied), seen, frozenset(reading.left_out), reading.shifts, bool(seen.reasons))

@@ -108,9 +108,18 @@ def _image(part: chat.ImagePart, path: str, context: Context) -> Any:
 def _file(part: chat.FilePart, path: str, context: Context) -> Any:
     _part_extras(part, path, context)
     file = part.file
-    file_id = file.file_id or UNSET
+    file_id, file_url = file.file_id or UNSET, file.file_url or UNSET
+    if not (file.file_data or file_id or file_url):
+        context.account.refuse(
+            "unsupported_content",
+            path,
+            "a file without data, id or URL, so there is nothing in it (--allow unsupported_content leaves it out)",
+        )
+        return None
+    if file_url:
+        context.account.notice("odd", f"{path}/file/file_url", "a file's URL, for which there is no way back")
     if file_id and context.options.target != "openai":
-        if not file.file_data:
+        if not (file.file_data or file_url):
             context.account.refuse(
                 "unsupported_content",
                 f"{path}/file/file_id",
@@ -120,7 +129,7 @@ def _file(part: chat.FilePart, path: str, context: Context) -> Any:
         context.account.notice("dropped", f"{path}/file/file_id", OPENAI_KEEPS)
         file_id = UNSET
     return responses.InputFile(
-        file.filename or UNSET, UNSET, UNSET if file.file_data is None else file.file_data, file_id
+        file.filename or UNSET, file_url, UNSET if file.file_data is None else file.file_data, file_id
     )
 
 

@@ -71,8 +71,11 @@ def _gate_items(
 
 def _completion(conversion: Conversion, body: chat.Completion, passage: Passage) -> responses.Response | None:
     context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
-    beside = passage.beside
-    echo = answers_into_responses.echo_of(beside.request) if beside and beside.request else {}
+    beside, echo = passage.beside, {}
+    if beside and beside.request:
+        echo = answers_into_responses.echo_of(beside.request)
+        asked: Any = beside.request.input
+        context.item_ids |= {item.id for item in asked or () if type(item) in into_responses.CALLS}
     made = answers_into_responses.completion(body, passage.text, context, echo)
     if made is None:
         return None

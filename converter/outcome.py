@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import Any, Final
 
@@ -267,9 +267,36 @@ class Account:
         for reason in other.reasons:
             self.refuse(reason.code, reason.path, reason.message)
 
+    def aside(self) -> Account:
+        """A blank account of the same body."""
+        other = Account(self.allow, self.base)
+        other.layers = self.layers
+        return other
+
+    def confess(self, rest: Account) -> None:
+        """Take over the reasons found in what is left of a body of which some was refused.
+
+        Not those of pairing, for a call or an output may be among what was left out; and not those of a place of which
+        a reason stands here already.
+        """
+        told = {reason.path for reason in self.reasons}
+        around = {above for path in told for above in _above(path)}
+        for reason in rest.reasons:
+            if reason.code in REASONS["pairing"] or reason.path in around or not told.isdisjoint(_above(reason.path)):
+                continue
+            self.reasons[reason] = None
+
     def notices(self) -> list[Notice]:
         """The notices, at most one a code, in the order in which they were found."""
         return [
             Notice(code, list(told), _joined(told.values()) if any(told.values()) else "")
             for code, told in self.found.items()
         ]
+
+
+def _above(path: str) -> Iterator[str]:
+    """A pointer, and all that lead to what stands around its place."""
+    while path:
+        yield path
+        path = path[: path.rindex("/")]
+    yield path

@@ -225,7 +225,7 @@ class _Fields:
         for key in self.required:
             if key not in members:
                 reading.account.refuse("missing_field", path, f"no {key}, which is required here")
-        return result
+        return result if all(key in result for key in self.required) else GONE
 
     @staticmethod
     def _field(field: tuple[Plan, bool, bool], raw: Raw, path: str, reading: Reading, lenient: bool) -> Any:

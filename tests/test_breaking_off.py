@@ -71,7 +71,9 @@ def test_a_full_disk_leaves_no_partial_target(tmp_path, jobs, arguments, named):
     (tmp_path / "b.jsonl").write_bytes(gzip.compress(ASK * 1000))
     (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(ASK * 1000))
     (tmp_path / "bad.jsonl").write_bytes(json.dumps(ORPHAN).encode().join([b"\n"] * 2000))
-    (tmp_path / "noted.jsonl").write_bytes(json.dumps(NOTED).encode().join([b"\n"] * 2000))
+    strange = {f"of_a_vendor_{number}": 1 for number in range(20)}
+    noted = {"messages": [{"role": "user", "content": "x", **strange}]}  # more of notices than of data
+    (tmp_path / "noted.jsonl").write_bytes(json.dumps(noted).encode().join([b"\n"] * 400))
     before = set(names(tmp_path))
     said = run(tmp_path, "to-responses", *arguments, "--jobs", jobs, "-q", status=1, preexec_fn=no_large_files)
     assert said == f"converter: {named}: File too large\n"

@@ -75,6 +75,15 @@ def test_the_request_of_a_pair_has_the_tools_of_its_answer():
     )
 
 
+def test_item_ids_of_a_pair_are_unique_in_all_of_it():
+    """An answer may use a call id again that its request has."""
+    answered = {"role": "tool", "tool_call_id": "c1", "content": "y"}
+    answer = {**ANSWER, "choices": [{"index": 0, "finish_reason": "tool_calls", "message": CALL}]}
+    made = to_responses({"request": {"messages": [USER, CALL, answered]}, "response": answer}).body
+    ids = [item["id"] for item in (*made["request"]["input"], *made["response"]["output"]) if "id" in item]
+    assert len(ids) == len(set(ids)) == 2
+
+
 @pytest.mark.parametrize("answer", [SSE, {"chunks": [CHUNK]}, [CHUNK]], ids=["sse", "chunks", "array"])
 def test_a_stream_as_the_answer_of_a_pair(answer):
     made = to_responses({"request": REQUEST, "response": answer}).body
