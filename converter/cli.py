@@ -227,10 +227,13 @@ record_options: Final = _together(
     index("--choice", help="Take the choice of a completion with this index."),
 )
 
-convert_options: Final = _together(
+output_options: Final = _together(
     option("--out-dir", metavar="DIR", help="Write one output for each input, of the same name, below DIR."),
     flag("--skip-existing", help="Leave out inputs whose output exists."),
     flag("--dry-run", help="Write no output, only rejects, notices, report and summary."),
+)
+
+convert_options: Final = _together(
     choices("--repair", REPAIRS, metavar="NAME", text="Change recorded data in this way, with a notice. Repeatable"),
     option(
         "--reasoning",
@@ -277,6 +280,7 @@ def main() -> None:
 @main.command()
 @run_options
 @record_options
+@output_options
 @convert_options
 @click.pass_context
 def to_responses(context: click.Context, /, **given: Any) -> None:
@@ -298,6 +302,7 @@ def to_responses(context: click.Context, /, **given: Any) -> None:
 @main.command()
 @run_options
 @record_options
+@output_options
 @convert_options
 @click.pass_context
 def to_chat(context: click.Context, /, **given: Any) -> None:
@@ -329,6 +334,27 @@ def check(context: click.Context, /, **given: Any) -> None:
     Examples:
       converter check items.jsonl --tools tools.json
       converter check chat.jsonl | cut -f 7 | sort | uniq -c
+    """
+    _start(context, given)
+
+
+@main.command()
+@run_options
+@several("--line", "lines", metavar="N", type=click.IntRange(min=1), help="Look at the record of line N. Repeatable.")
+@record_options
+@convert_options
+@click.pass_context
+def inspect(context: click.Context, /, **given: Any) -> None:
+    """Look at records: each item beside the one that it becomes.
+
+    Prints a sheet a record: place, type, name, call_id and words (arguments, output, text) of each item of the source;
+    place, type, status and verdict of the item that it becomes, and = where name, call_id and words are the same to
+    the last character. Behind them stand the notices, or why it is refused. Each record is led to the other envelope.
+
+    \b
+    Examples:
+      converter inspect chat.jsonl --line 1207
+      converter inspect responses.jsonl --limit 5 | less -S
     """
     _start(context, given)
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from converter.crew import Crew, cores, take
 from converter.files import STANDARD, is_table, opened, renamed_into
-from converter.options import Options
+from converter.options import LOOKS, Options
 from converter.records import MAX_LINE_BYTES, records
 from converter.report import Ledger, RefusalLimitError, Report, Speaker
 from converter.shards import Piece, pieces, shared, size
@@ -41,6 +41,7 @@ class Job(Struct, frozen=True, kw_only=True):
     limit: int | None = None
     max_rejects: int | None = None
     max_line_bytes: int = MAX_LINE_BYTES
+    lines: tuple[int, ...] = ()
     skip_existing: bool = False
     dry_run: bool = False
     quiet: bool = False
@@ -67,8 +68,8 @@ class Job(Struct, frozen=True, kw_only=True):
                 )
         if self.report and is_table(self.report):
             raise ValueError(f"{self.report} is a table, and the report is one JSON object: give it another name")
-        if self.command == "check" and is_table(self.output):
-            raise ValueError(f"{self.output} is a table, and check writes lines of text: give it another name")
+        if self.command in LOOKS and is_table(self.output):
+            raise ValueError(f"{self.output} is a table, and {self.command} writes lines of text: give it another name")
         for name in (*data, *filter(None, (self.rejects, self.notices, self.report))):
             place = STREAMS.get(name) or os.path.realpath(name)
             if place in inputs:
@@ -136,7 +137,8 @@ def _crew(job: Job, options: Options, step: Any, names: tuple[str, ...]) -> Crew
         data=not job.dry_run,
         rejects=job.rejects is not None,
         notices=job.notices is not None,
-        refusals=job.rejects is None and not job.quiet,
+        refusals=_tells(job) and not job.quiet,
+        lines=frozenset(job.lines),
     )
     # A limit counts records over the whole run, which no worker sees.
     jobs = 1 if job.limit is not None else job.jobs or cores()
@@ -144,9 +146,14 @@ def _crew(job: Job, options: Options, step: Any, names: tuple[str, ...]) -> Crew
     return Crew(task, step, jobs, work, _folder(job))
 
 
+def _tells(job: Job) -> bool:
+    """Whether refusals are told on standard error: no file has them, and no sheet shows them."""
+    return job.rejects is None and job.command != "inspect"
+
+
 def _speaker(job: Job, names: tuple[str, ...]) -> Speaker:
     crowded = job.output == STANDARD and job.out_dir is None and not job.dry_run and sys.stdout.isatty()
-    return Speaker(job.quiet, refusals=job.rejects is None, crowded=crowded, size=size(names))
+    return Speaker(job.quiet, refusals=_tells(job), crowded=crowded, size=size(names))
 
 
 def _ahead(job: Job) -> tuple[list[Batch], list[str]]:

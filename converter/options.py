@@ -12,6 +12,8 @@ from msgspec.structs import force_setattr
 from converter.outcome import ALLOWABLE
 
 Verb = Literal["to-responses", "to-chat"]
+LOOKS: Final = frozenset({"check", "inspect"})
+"""The commands that write what is to be seen of a record, and not what it becomes."""
 
 REPAIRS: Final[dict[str, str]] = {
     "stringify-arguments": "arguments recorded as an object become the string that stands in the log",

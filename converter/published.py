@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from converter import SPECIFICATION, chat, responses
-from converter.options import REPAIRS, Verb
+from converter.options import LOOKS, REPAIRS, Verb
 from converter.outcome import ALLOWABLE, NOTICES, REASONS
 from converter.report import NoticeRow, RejectRow, Report
 
@@ -154,7 +154,7 @@ _COUNTS: Final[dict[str, Schema]] = {
 CLOSED: Final[dict[str, dict[str, Schema]]] = {
     "Reason": {"code": _REASON_CODES},
     "NoticeRow": {"code": _NOTICE_CODES},
-    "Report": {"command": {"enum": [*get_args(Verb), "check"]}, **_COUNTS},
+    "Report": {"command": {"enum": [*get_args(Verb), *sorted(LOOKS)]}, **_COUNTS},
     "Sums": _COUNTS,
 }
 """The closed lists, by struct and field: the structs themselves hold plain strings, which are cheaper to make."""

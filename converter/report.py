@@ -17,7 +17,7 @@ from msgspec import Raw, Struct, field
 from converter import place
 from converter.files import Source
 from converter.memo import Memo
-from converter.options import REPAIRS
+from converter.options import LOOKS, REPAIRS
 from converter.outcome import REASONS, Converted, Notice, Reason, Refused, Rejected, masking
 
 Outcomes = Iterator[Converted | Rejected]
@@ -324,7 +324,7 @@ def _clock(seconds: float) -> str:
 
 def summary(report: Report) -> str:
     """The sums in one sentence."""
-    done = "ok" if report.command == "check" else "written"
+    done = "written" if report.command not in LOOKS else "ok"
     parts = [f"{report.read:,} read", f"{report.written:,} {done}", f"{report.refused:,} refused{_by(report.reasons)}"]
     if report.notices:
         parts.append(f"notices{_by(report.notices)}")

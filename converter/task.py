@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, Final
 from msgspec import Struct
 
 from converter import records
-from converter.options import Options
+from converter.options import LOOKS, Options
 from converter.outcome import Converted, Reason, Rejected
-from converter.report import Ledger, Listener, Part, printable
+from converter.report import Ledger, Listener, Part
 from converter.shards import Piece, shown
 
 PART: Final = 6 << 20
@@ -25,20 +25,26 @@ RECORDS: Final = 4096
 """Records from which a part is given: what bounds the sums, and how long a worker works for a parent that has ended."""
 
 
-MODULES: Final = {"to-responses": "converter.convert", "to-chat": "converter.convert", "check": "converter.check"}
+MODULES: Final = {
+    "to-responses": "converter.convert",
+    "to-chat": "converter.convert",
+    "check": "converter.check",
+    "inspect": "converter.inspection",
+}
 """The room that does a command's work."""
 
 
 def prepare(command: str, options: Options) -> Any:
     """The function from a record to its outcome. Raises `ValueError` where an option makes no sense."""
     prepared = import_module(MODULES[command]).prepare
-    return prepared(options) if command == "check" else prepared(command, options)
+    return prepared(options) if command in LOOKS else prepared(command, options)
 
 
 class Task(Struct, frozen=True, kw_only=True):
     """What to do with the records of any input: the same in every process.
 
-    ``data``, ``rejects``, ``notices`` and ``refusals`` (on standard error) say what of the outcome is wanted.
+    ``data``, ``rejects``, ``notices`` and ``refusals`` (on standard error) say what of the outcome is wanted; ``lines``
+    on which lines, where it is not all.
     """
 
     command: str
@@ -48,12 +54,15 @@ class Task(Struct, frozen=True, kw_only=True):
     rejects: bool = False
     notices: bool = False
     refusals: bool = False
+    lines: frozenset[int] = frozenset()
 
     def outcomes(self, step: Any, lines: records.Lines, output: BinaryIO) -> Iterator[Converted | Rejected]:
-        """The outcome of each record; what `converter.check` lists goes to the output on the way."""
-        if self.command == "check":
+        """The outcome of each record; what a command of `LOOKS` shows goes to the output on the way."""
+        if self.command in LOOKS:
             step = _listing(step, output)
         for line, text in lines:
+            if self.lines and line not in self.lines:
+                continue
             if text is None:
                 sentence = (
                     f"a line of more than {self.max_line_bytes} bytes, skipped without being held "
@@ -64,18 +73,17 @@ class Task(Struct, frozen=True, kw_only=True):
                 yield step(line, text)
 
     def write(self, output: BinaryIO) -> Any:
-        """Where the bytes of an outcome go; the gate alone, and a dry run, write none."""
-        return output.write if self.data and self.command != "check" else len
+        """Where the bytes of an outcome go; a command that looks, and a dry run, write none."""
+        return output.write if self.data and self.command not in LOOKS else len
 
 
-def _listing(check: Any, output: BinaryIO) -> Any:
-    """The gate alone: a line an item goes to the output, whatever the outcome of the record."""
+def _listing(look: Any, output: BinaryIO) -> Any:
+    """What there is to see of a record goes to the output, whatever its outcome."""
 
     def step(line: int, text: bytes) -> Converted | Rejected:
-        rows, outcome = check(line, text)
-        for row in rows:
-            cells = (printable(str(getattr(row, name))) for name in row.__struct_fields__)
-            output.write("\t".join(cells).encode() + b"\n")
+        seen, outcome = look(line, text)
+        for each in seen:
+            output.write(each.shown().encode() + b"\n")
         kept: Converted | Rejected = outcome
         return kept
 

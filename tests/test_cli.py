@@ -4,6 +4,7 @@ import gzip
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,21 +19,11 @@ import msgspec
 import pytest
 from click import Option
 from click.testing import CliRunner
-from msgspec import Struct
 
 import converter
 from converter.cli import ends, main
 from converter.outcome import ALLOWABLE, Converted, Notice, Reason, Rejected
-
-
-class Row(Struct):
-    line: int
-    position: int
-    type: str
-    name: str
-    call_id: str
-    status: str
-    verdict: str
+from converter.verdicts import Row
 
 
 class Fake:
@@ -58,8 +49,9 @@ class Fake:
 
     def check(self, options):
         self.asked.append(("check", options))
-        row = ("function_call", "a\tb", "call_1", "completed", "ok")
-        return lambda line, text: ([Row(line, position, *row) for position in (0, 1)], self.step(line, text))
+        cells = {"type": "function_call", "name": "a\tb", "call_id": "call_1", "status": "completed", "verdict": "ok"}
+        rows = [{"position": position, **cells} for position in (0, 1)]
+        return lambda line, text: ([Row(line=line, **row) for row in rows], self.step(line, text))
 
 
 @pytest.fixture
@@ -255,6 +247,20 @@ def test_check_prints_a_line_an_item(run):
     assert result.stderr.splitlines()[0] == "a:2: status at /status: a sentence"
     assert "2 read, 1 ok, 1 refused" in result.stderr
     run("check", stdin=b"{}")
+
+
+# ---------------------------------------------------------------- inspect
+
+
+def test_inspect_shows_the_records_of_the_lines_that_are_asked_for(tmp_path):
+    records = [b'{"messages":[{"role":"user","content":"x"}]}', b"", b'{"foo":1}', b"{cut"]
+    (tmp_path / "log").write_bytes(b"\n".join(records * 2))
+    done = process("inspect", "log", "--line", "1", "--line", "4", "--line", "7", cwd=tmp_path, status=3)
+    heads = [line for line in done.stdout.decode().splitlines() if line.startswith("line")]
+    shapes = ["chat-request, written", "of no known shape, refused", "of no known shape, refused"]
+    assert heads == [f"line {line}: {shape}" for line, shape in zip((1, 4, 7), shapes, strict=True)]
+    # What a sheet shows is not said once more.
+    assert re.fullmatch(r"converter inspect: 3 read, 1 ok, 2 refused .*\n", done.stderr.decode())
 
 
 # ---------------------------------------------------------------- options
@@ -453,7 +459,10 @@ def test_a_signal_leaves_no_partial_target(tmp_path, number, status, said):
         deadline = time.monotonic() + 20
         while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
             time.sleep(0.01)
-        running.send_signal(number)
+        # One that comes just before Python waits for more input is answered with the next one: it is not heard there.
+        while running.poll() is None and time.monotonic() < deadline:
+            running.send_signal(number)
+            time.sleep(0.2)
         assert running.wait(30) == status
         assert running.stderr.read() == said
     assert list(tmp_path.iterdir()) == []

@@ -29,7 +29,7 @@ FLOORS = (
     "repairs standing mapping folded",
     "strangers alone shortcut beginnings histories recall",
     "verify convert __init__",
-    "report published check",
+    "report published verdicts check inspection",
     "shards task",
     "crew",
     "job",

@@ -89,7 +89,7 @@ def all_files(command):
 
 
 @pytest.mark.parametrize("size", [1, 100, 3001, 20_000, 1 << 20])
-@pytest.mark.parametrize("command", ["to-responses", "to-chat", "check"])
+@pytest.mark.parametrize("command", ["to-responses", "to-chat", "check", "inspect"])
 def test_what_is_written_does_not_tell_how_many_workers_there_were(run, started, monkeypatch, command, size):
     monkeypatch.setattr(shards, "SHARD", size)
     alone = run(*all_files(command), jobs=1)

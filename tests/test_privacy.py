@@ -117,7 +117,7 @@ def test_a_run_says_nothing_of_what_it_refuses(tmp_path):
     log = tmp_path / "log"
     lines = [json.dumps(filled(RECORDS["chat request"], path, SECRET)) for path in places(RECORDS["chat request"])]
     log.write_text("\n".join([*lines, "my secret", '{"my secret":']) + "\n")
-    for verb in ("to-responses", "to-chat", "check"):
+    for verb in ("to-responses", "to-chat", "check", "inspect"):
         run = [sys.executable, "-m", "converter", verb, str(log), "-o", str(tmp_path / verb)]
         done = subprocess.run(run, capture_output=True, check=False)
         assert done.returncode == 3

@@ -352,7 +352,7 @@ def test_a_notices_row_is_accepted():
         Draft202012Validator(document("notices")).validate(row)
 
 
-@pytest.fixture(params=["to-responses", "to-chat", "check"])
+@pytest.fixture(params=["to-responses", "to-chat", "check", "inspect"])
 def report(request):
     ledger = Ledger(Speaker(quiet=True, refusals=False), None, None, None)
     notices = [
@@ -402,7 +402,7 @@ def test_a_broken_row_is_not_accepted(name, value, path, new):
         (("notices", "status"), 1),
         (("repaired", "magic"), 1),
         (("allowed", "loss"), 1),
-        (("command",), "inspect"),
+        (("command",), "convert"),
         (("read",), "1"),
         (("files", 0, "read"), ...),
         (("files", 0, "reasons", "because"), 1),

@@ -229,9 +229,14 @@ def test_every_option_has_its_row():
     listed = [re.findall(r"(?<![\w-])--?[a-z][a-z-]*", row[0]) for row in rows("Options")]
     assert sorted(name for names in listed for name in names) == sorted(known)
     pairs = zip(rows("Options"), listed, strict=True)
-    starred = {name for row, names in pairs if row[0].endswith("*") for name in names}
+    marked = [(row[0].split()[-1], names) for row, names in pairs]
+    starred, twice = (
+        {name for mark, names in marked if mark in stars for name in names} for stars in (("*", "**"), ("**",))
+    )
     assert starred == by_command["to-responses"] - by_command["check"]
+    assert twice == by_command["to-responses"] - by_command["inspect"]
     assert by_command["to-chat"] == by_command["to-responses"]
+    assert by_command["inspect"] - by_command["to-responses"] == {"--line"}
 
 
 def test_no_option_is_named_that_does_not_exist():
@@ -242,7 +247,7 @@ def test_no_option_is_named_that_does_not_exist():
 
 
 def test_the_commands():
-    assert set(cli.main.commands) == set(re.findall(r"`(to-responses|to-chat|check)`", section("Options")))
+    assert set(cli.main.commands) == set(re.findall(r"`(to-responses|to-chat|check|inspect)`", section("Options")))
 
 
 def test_the_exit_statuses():

@@ -525,7 +525,7 @@ def test_rejects_and_notices_may_be_tables(tmp_path):
 
 def test_what_cannot_be_a_table_is_said_first(tmp_path):
     table = tmp_path / "x.parquet"
-    for arguments in (["to-chat", "--report", table], ["check", "-o", table]):
+    for arguments in (["to-chat", "--report", table], ["check", "-o", table], ["inspect", "-o", table]):
         done = convert(*arguments, data=b"")
         assert done.returncode == 2
         assert b"x.parquet is a table, and" in done.stderr
