@@ -63,11 +63,16 @@ def fill(path: Path, records: Iterator[bytes], size: int) -> None:
 # ---------------------------------------------------------------- one run
 
 
+ENVIRONMENT: Final = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""Who uses a command has it compiled once."""
+
+
 def spent(command: list[str], output: Path) -> Spent:
     """Run a command whose standard output goes to a file. Raises `RuntimeError` where it fails."""
+    os.sync()  # else the disk would still be busy with what was written before
     with output.open("wb") as file:
         began = time.perf_counter()
-        with subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE) as running:
+        with subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE, env=ENVIRONMENT) as running:
             peaks: dict[str, int] = {}
             while (done := os.wait4(running.pid, os.WNOHANG))[0] == 0:
                 peaks.update(_peaks(running.pid))
@@ -113,6 +118,7 @@ def measured(verb: str, path: Path, rounds: int) -> dict[str, list[Spent]]:
     found: dict[str, list[Spent]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
+            output.unlink(missing_ok=True)  # to give its room back would take a part of the next one's time
             found[name].append(spent(command, path.with_suffix(".copy")))
     return found
 
