@@ -171,7 +171,7 @@ class Gate:
             self.account.refuse(
                 "ambiguous_call_id",
                 self.where(key, "call_id"),
-                f"two calls are open at once with one id, the other at {self.where(self.opened[call_id], '')}, "
+                f"two calls are open at once with one id, the other at {self._place(self.opened[call_id])}, "
                 "so their outputs cannot be told apart (--repair rename-call-ids makes them unique)",
             )
             self._expect(call_id)
@@ -222,10 +222,13 @@ class Gate:
             else:
                 self.account.notice("open_call", self.where(key, ""))
 
+    def _place(self, key: Any) -> str:
+        return self.account.logged(self.where(key, ""))
+
     def _orphan(self) -> str:
         near = ""
         if len(self.opened) == 1:
-            near = f"; the only open call is at {self.where(next(iter(self.opened.values())), '')}"
+            near = f"; the only open call is at {self._place(next(iter(self.opened.values())))}"
         return f"no call in the record bears the id of this output{near} (--repair drop-orphans leaves it out)"
 
 

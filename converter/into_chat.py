@@ -191,7 +191,8 @@ def function_call(item: responses.FunctionCall, at: int, turns: Turns, context: 
         context.account.refuse(
             "unsupported_item",
             context.path(at),
-            "a call with a namespace: it changes which tool was called, and Chat has no place for it",
+            "a call with a namespace: it changes which tool was called, and Chat has no place for it "
+            "(--allow unsupported_item leaves it out)",
         )
         context.left_out.add(item.call_id)
         return
@@ -206,7 +207,11 @@ def custom_tool_call(item: responses.CustomToolCall, at: int, turns: Turns, cont
     if context.options.target != "openai":
         context.account.notice("odd", context.path(at), "OpenAI's own item; the way back needs --target openai")
     if item.status not in COMPLETED:
-        context.account.refuse("status", context.path(at, "/status"), "the call is not completed")
+        context.account.refuse(
+            "status",
+            context.path(at, "/status"),
+            "the call is not completed (--allow status writes it all the same)",
+        )
     if item.namespace:
         context.account.refuse("unsupported_item", context.path(at, "/namespace"), "a call with a namespace")
     turns.call(chat.CustomToolCall(item.call_id, chat.Custom(item.name, item.input)), at)
@@ -258,8 +263,12 @@ ITEM_BY_TYPE: Final[dict[type, Callable[[Any, int, Turns, Context], None]]] = {
     responses.Reasoning: reasoning,
     responses.CustomToolCall: custom_tool_call,
     responses.CustomToolCallOutput: function_call_output,
-    responses.Compaction: _unsupported("a compaction item: its content is opaque and has no Chat form"),
-    responses.ItemReference: _unsupported("an item_reference, which only its provider can resolve"),
+    responses.Compaction: _unsupported(
+        "a compaction item: its content is opaque and has no Chat form (--allow unsupported_item leaves it out)"
+    ),
+    responses.ItemReference: _unsupported(
+        "an item_reference, which only its provider can resolve (--allow unsupported_item leaves it out)"
+    ),
 }
 
 

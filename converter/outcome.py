@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from typing import Any, Final
 
@@ -195,7 +195,7 @@ class Account:
 
     def notice(self, code: str, path: str, detail: str = "") -> None:
         """Add a pointer to the notice of this code; details that differ are joined."""
-        path = self.base + (self._logged(path) if self.layers else path)
+        path = self.logged(path)
         details = self.found.setdefault(code, {})
         if not details.get(path):
             details[path] = detail
@@ -220,11 +220,11 @@ class Account:
         if code in self.allow:
             self.notice("allowed", path, f"{code}: {message}")
             return True
-        reason = Reason(code, self.base + (self._logged(path) if self.layers else path), message)
+        reason = Reason(code, self.logged(path), message)
         self.reasons[reason] = None
         return False
 
-    def _logged(self, path: str) -> str:
+    def logged(self, path: str) -> str:
         """The pointer as it leads into the record that was logged."""
         for layer in self.layers:
             place = ""
@@ -235,7 +235,7 @@ class Account:
                 else:
                     place += f"/{kept[int(part)] if kept is not None and part.isdigit() else part}"
             path = place
-        return path
+        return self.base + path
 
     def clear(self) -> None:
         """Unsay all that was said: the record is read anew, from its beginning."""
@@ -276,15 +276,15 @@ class Account:
     def confess(self, rest: Account) -> None:
         """Take over the reasons found in what is left of a body of which some was refused.
 
-        Not those of pairing, for a call or an output may be among what was left out; and not those of a place of which
-        a reason stands here already.
+        Not those that may follow from what was left out: of pairing, since a call or an output may be among it; of what
+        is missing; of a place of which a reason stands here, or of a field right in it, since something else may stand
+        in for what was there.
         """
         told = {reason.path for reason in self.reasons}
-        around = {above for path in told for above in _above(path)}
         for reason in rest.reasons:
-            if reason.code in REASONS["pairing"] or reason.path in around or not told.isdisjoint(_above(reason.path)):
-                continue
-            self.reasons[reason] = None
+            follows = reason.code in REASONS["pairing"] or reason.code in REASONS["shape"]
+            if not follows and told.isdisjoint((reason.path, reason.path.rpartition("/")[0])):
+                self.reasons[reason] = None
 
     def notices(self) -> list[Notice]:
         """The notices, at most one a code, in the order in which they were found."""
@@ -292,11 +292,3 @@ class Account:
             Notice(code, list(told), _joined(told.values()) if any(told.values()) else "")
             for code, told in self.found.items()
         ]
-
-
-def _above(path: str) -> Iterator[str]:
-    """A pointer, and all that lead to what stands around its place."""
-    while path:
-        yield path
-        path = path[: path.rindex("/")]
-    yield path

@@ -315,7 +315,7 @@ ROWS = [
         {"allow": {"unsupported_item"}},
         [function_call(namespace="n"), output(), USER_ITEM],
         ["/0", "/1"],
-        "unsupported_item: a call with a namespace: it changes which tool was called, and Chat has no place for it; the output of a call that was left out",
+        "unsupported_item: a call with a namespace: it changes which tool was called, and Chat has no place for it (--allow unsupported_item leaves it out); the output of a call that was left out",
     ),
     (
         "dropped",

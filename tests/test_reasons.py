@@ -498,20 +498,22 @@ ROWS = [
         C,
         {},
         [USER_ITEM, {"type": "item_reference", "id": "msg"}],
-        "unsupported_item at /1: an item_reference, which only its provider can resolve",
+        "unsupported_item at /1: an item_reference, which only its provider can resolve (--allow unsupported_item leaves it "
+        "out)",
     ),
     (
         C,
         {},
         [USER_ITEM, {"type": "compaction", "encrypted_content": "e"}],
-        "unsupported_item at /1: a compaction item: its content is opaque and has no Chat form",
+        "unsupported_item at /1: a compaction item: its content is opaque and has no Chat form (--allow unsupported_item "
+        "leaves it out)",
     ),
     (
         C,
         KNOWN,
         [USER_ITEM, function_call(namespace="n")],
         "unsupported_item at /1: a call with a namespace: it changes which tool was called, and Chat "
-        "has no place for it",
+        "has no place for it (--allow unsupported_item leaves it out)",
     ),
     (
         C,
@@ -520,7 +522,7 @@ ROWS = [
             {"type": "custom_tool_call", "call_id": "c", "name": "s", "input": "i", "status": "in_progress"},
             {"type": "custom_tool_call", "call_id": "d", "name": "s", "input": "i", "namespace": "n"},
         ],
-        "status at /0/status: the call is not completed",
+        "status at /0/status: the call is not completed (--allow status writes it all the same)",
         "unsupported_item at /1/namespace: a call with a namespace",
     ),
     (
