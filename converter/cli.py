@@ -220,7 +220,13 @@ record_options: Final = _together(
     option("--tools", metavar="PATH", callback=_tools, help="Tools: a JSON file, or a folder of NAME.json schemas."),
     flag("--require-schema", help="Refuse calls of tools whose schema is not known."),
     choices("--allow", ALLOWABLE, metavar="REASON", text="Write in spite of this reason, with a notice. Repeatable"),
-    option("--from", "shape", metavar="SHAPE", callback=_shape, help="What the records are; otherwise it is found."),
+    option(
+        "--from",
+        "shape",
+        metavar="SHAPE",
+        callback=_shape,
+        help="What the records are; otherwise it is found. A wrong name lists all.",
+    ),
     several("--at", metavar="POINTER", callback=_pointer, help="Convert only the value at this pointer. Repeatable."),
     where("--request-at", default="/request", help="Where the request of a pair stands."),
     where("--response-at", default="/response", help="Where the response of a pair stands."),
@@ -340,16 +346,23 @@ def check(context: click.Context, /, **given: Any) -> None:
 
 @main.command()
 @run_options
-@several("--line", "lines", metavar="N", type=click.IntRange(min=1), help="Look at the record of line N. Repeatable.")
+@several(
+    "--line",
+    "lines",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Look at the record that begins on line N. Repeatable.",
+)
 @record_options
 @convert_options
 @click.pass_context
 def inspect(context: click.Context, /, **given: Any) -> None:
     """Look at records: each item beside the one that it becomes.
 
-    Prints a sheet a record: place, type, name, call_id and words (arguments, output, text) of each item of the source;
-    place, type, status and verdict of the item that it becomes, and = where name, call_id and words are the same to
-    the last character. Behind them stand the notices, or why it is refused. Each record is led to the other envelope.
+    Each record is led to the other envelope. For each of its items some lines are printed: where it stands, its type
+    (of a call also status and verdict), name and call_id, and what it says (arguments, output or text). On the right
+    stands what it becomes, with = where that is the same to the last character. Notices or reasons stand below.
+    The exit status is 3 if anything is refused, 1 if no record begins on the lines that are asked for.
 
     \b
     Examples:

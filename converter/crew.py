@@ -346,6 +346,8 @@ def take(crew: Crew, ledger: Ledger, position: int, name: str, output: BinaryIO)
         else:
             # The run stops inside this part: done once more, record by record, it stops where one worker would.
             with piece.opened(crew.task.max_line_bytes) as (_, lines):
-                outcomes = crew.task.outcomes(crew.step, islice(lines, done, None), output)
+                outcomes = crew.task.outcomes(
+                    crew.step, islice(crew.task.picked(lines), done, None), sums.source, output
+                )
                 ledger.fill(sums, outcomes, crew.task.write(output))
     ledger.speaker.behind += upto

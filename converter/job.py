@@ -121,6 +121,9 @@ def run(job: Job, options: Options, step: Any, ready: Callable[[], object] = lam
                     _batch(this, output, inputs)
         except RefusalLimitError:
             complete = False
+        if job.lines and not ledger.read:
+            asked = " or ".join(map(str, job.lines))
+            raise OSError(f"no record begins on line {asked} of {' or '.join(job.inputs)}")
         report = ledger.report(job.command, time.monotonic() - began, complete, skipped)
         if report_file:
             report_file.write(report.json())
@@ -213,8 +216,8 @@ def _input(this: Run, position: int, name: str, stream: BinaryIO) -> None:
         take(crew, ledger, position, name, stream)
         return
     with opened(name) as source:
-        lines = islice(records(source, job.form, job.max_line_bytes), _left(this))
-        ledger.take(source, crew.task.outcomes(crew.step, lines, stream), crew.task.write(stream))
+        lines = islice(crew.task.picked(records(source, job.form, job.max_line_bytes)), _left(this))
+        ledger.take(source, crew.task.outcomes(crew.step, lines, source.name, stream), crew.task.write(stream))
 
 
 def _left(this: Run) -> int | None:

@@ -56,13 +56,18 @@ class Task(Struct, frozen=True, kw_only=True):
     refusals: bool = False
     lines: frozenset[int] = frozenset()
 
-    def outcomes(self, step: Any, lines: records.Lines, output: BinaryIO) -> Iterator[Converted | Rejected]:
-        """The outcome of each record; what a command of `LOOKS` shows goes to the output on the way."""
+    def picked(self, lines: records.Lines) -> records.Lines:
+        """The records that begin on the lines that are asked for, or all."""
+        return ((line, text) for line, text in lines if line in self.lines) if self.lines else lines
+
+    def outcomes(self, step: Any, lines: records.Lines, name: str, output: BinaryIO) -> Iterator[Converted | Rejected]:
+        """The outcome of each record; what a command of `LOOKS` shows goes to the output on the way.
+
+        ``name`` is that of the input.
+        """
         if self.command in LOOKS:
-            step = _listing(step, output)
+            step = _listing(step, name, output)
         for line, text in lines:
-            if self.lines and line not in self.lines:
-                continue
             if text is None:
                 sentence = (
                     f"a line of more than {self.max_line_bytes} bytes, skipped without being held "
@@ -77,13 +82,13 @@ class Task(Struct, frozen=True, kw_only=True):
         return output.write if self.data and self.command not in LOOKS else len
 
 
-def _listing(look: Any, output: BinaryIO) -> Any:
+def _listing(look: Any, name: str, output: BinaryIO) -> Any:
     """What there is to see of a record goes to the output, whatever its outcome."""
 
     def step(line: int, text: bytes) -> Converted | Rejected:
         seen, outcome = look(line, text)
         for each in seen:
-            output.write(each.shown().encode() + b"\n")
+            output.write(each.shown(name).encode(errors="replace") + b"\n")
         kept: Converted | Rejected = outcome
         return kept
 
@@ -99,7 +104,7 @@ def parts(piece: Piece, task: Task, step: Any) -> Iterator[Part]:
     rows = rejects if task.rejects else None, notices if task.notices else None
     direct = piece.aside.filled() if piece.aside else nullcontext(output)
     with piece.opened(task.max_line_bytes) as (source, lines), direct as target:
-        outcomes = task.outcomes(step, lines, output)
+        outcomes = task.outcomes(step, task.picked(lines), shown(piece.name), output)
         full = True
         while full:
             listener = Listener(task.refusals)

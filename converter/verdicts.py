@@ -21,7 +21,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """An item, and its verdict. A Chat message is one, and each of its calls another.
 
     ``position`` is that of its entry in the list, ``place`` the pointer to it. ``role`` is that of a message. ``said``
-    is the arguments, the output or the text; JSON text where that is no string.
+    is the arguments, the output or the text; where that is not ``spoken``, it is JSON text.
+    ``unchecked``: no schema is known for the call.
     """
 
     line: int
@@ -34,9 +35,11 @@ class Row(Struct, frozen=True, kw_only=True):
     place: str = ""
     role: str = ""
     said: str = ""
+    spoken: bool = True
+    unchecked: bool = False
 
-    def shown(self) -> str:
-        """The row as `converter check` prints it."""
+    def shown(self, _: str) -> str:
+        """The row as `converter check` prints it, whatever the name of its input."""
         return "\t".join(printable(str(getattr(self, name))) for name in COLUMNS)
 
 
@@ -96,7 +99,7 @@ def _of_responses(members: dict[str, Raw]) -> Iterator[tuple[str, Item]]:
     said = _said(members, "arguments", "output", "input", "content", "summary")
     if "type" not in members and "role" in members:
         item = {"type": "message"}
-    yield "", {**item, "said": said, "role": text_of(members.get("role"))}
+    yield "", {**item, **said, "role": text_of(members.get("role"))}
 
 
 _KEYS: Final = ("type", "name", "call_id", "status", "arguments", "namespace")
@@ -106,9 +109,9 @@ def _of_chat(members: dict[str, Raw]) -> Iterator[tuple[str, Item]]:
     """The message itself, then each of its calls."""
     said = _said(members, "content", "refusal")
     if text_of(members.get("role")) in ("tool", "function"):
-        yield "", {"type": "function_call_output", "call_id": text_of(members.get("tool_call_id")), "said": said}
+        yield "", {"type": "function_call_output", "call_id": text_of(members.get("tool_call_id")), **said}
         return
-    yield "", {"type": "message", "said": said, "role": text_of(members.get("role"))}
+    yield "", {"type": "message", **said, "role": text_of(members.get("role"))}
     calls = members.get("tool_calls")
     for number, call in enumerate(elements_of(calls) if calls is not None and kind(calls) == "an array" else []):
         if kind(call) == "an object":
@@ -132,22 +135,23 @@ _OF_CALLS: Final = (("call_id", "id"), ("status", "status"), ("namespace", "name
 def _function(function: dict[str, Raw]) -> Item:
     keys = ("name", "arguments", "namespace")
     read: Item = {key: msgspec.json.decode(function[key]) for key in keys if key in function}
-    return {**read, "type": "function_call", "said": _said(function, "arguments")}
+    return {**read, "type": "function_call", **_said(function, "arguments")}
 
 
 def _custom(custom: dict[str, Raw]) -> Item:
-    return {"type": "custom_tool_call", "name": text_of(custom.get("name")), "said": _said(custom, "input")}
+    return {"type": "custom_tool_call", "name": text_of(custom.get("name")), **_said(custom, "input")}
 
 
-def _said(members: dict[str, Raw], *names: str) -> str:
-    """The first of these that says something: a text itself, else its JSON text."""
-    values = [members[name] for name in names if name in members and not says_nothing(members[name])]
-    if not values:
-        return ""
+def _said(members: dict[str, Raw], *names: str) -> Item:
+    """The first of these that says something, and whether that is a text, or texts."""
+    value = next((members[name] for name in names if name in members and not says_nothing(members[name])), None)
+    if value is None:
+        return {"said": ""}
     try:
-        return text_of(values[0]) or _words(values[0]) or bytes(values[0]).decode(errors="replace")
+        words = text_of(value) or _words(value)
     except msgspec.DecodeError:  # lone surrogates: the text as it is spelled
-        return bytes(values[0])[1:-1].decode(errors="replace")
+        words = bytes(value)[1:-1].decode(errors="replace")
+    return {"said": words} if words else {"said": bytes(value).decode(errors="replace"), "spoken": False}
 
 
 def _words(parts: Raw) -> str | None:
@@ -170,10 +174,18 @@ def _row(line: int, position: int, place: str, item: Item, schemas: tools.Schema
         item["status"] = "completed"
     name = item.get("name")
     verdict = replay_gate(item, None)
-    if verdict is Verdict.OK and isinstance(name, str):
-        schema = schemas.get(name)
-        verdict = schema.verdict(item["arguments"]) if schema and not schema.problem else verdict
+    schema = schemas.get(name) if verdict is Verdict.OK and isinstance(name, str) else None
+    if schema is not None and schema.problem is None:
+        verdict = schema.verdict(item["arguments"])
     names = ("type", "name", "call_id", "role", "said")
     shown = {key: value if isinstance(value := item.get(key), str) else "" for key in names}
-    status = str(item["status"])
-    return Row(line=line, position=position, place=place, status=status, verdict=verdict.value, **shown)
+    return Row(
+        line=line,
+        position=position,
+        place=place,
+        status=str(item["status"]),
+        verdict=verdict.value,
+        spoken=item.get("spoken", True),
+        unchecked=verdict is Verdict.OK and schema is None,
+        **shown,
+    )

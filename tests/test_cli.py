@@ -256,11 +256,24 @@ def test_inspect_shows_the_records_of_the_lines_that_are_asked_for(tmp_path):
     records = [b'{"messages":[{"role":"user","content":"x"}]}', b"", b'{"foo":1}', b"{cut"]
     (tmp_path / "log").write_bytes(b"\n".join(records * 2))
     done = process("inspect", "log", "--line", "1", "--line", "4", "--line", "7", cwd=tmp_path, status=3)
-    heads = [line for line in done.stdout.decode().splitlines() if line.startswith("line")]
-    shapes = ["chat-request, written", "of no known shape, refused", "of no known shape, refused"]
-    assert heads == [f"line {line}: {shape}" for line, shape in zip((1, 4, 7), shapes, strict=True)]
+    heads = [line for line in done.stdout.decode().splitlines() if line.startswith("log:")]
+    assert heads == ["log:1: chat-request, written", "log:4: refused", "log:7: refused"]
     # What a sheet shows is not said once more.
     assert re.fullmatch(r"converter inspect: 3 read, 1 ok, 2 refused .*\n", done.stderr.decode())
+
+
+def test_a_limit_counts_what_is_looked_at(tmp_path):
+    (tmp_path / "log").write_bytes(b'{"messages":[{"role":"user","content":"x"}]}\n' * 9)
+    done = process("inspect", "log", "--line", "4", "--line", "7", "--limit", "1", cwd=tmp_path)
+    assert done.stdout.startswith(b"log:4: ")
+    assert b"log:7" not in done.stdout
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_line_on_which_no_record_begins(tmp_path, jobs):
+    (tmp_path / "log").write_bytes(b'{"messages":[{"role":"user","content":"x"}]}\n\n')
+    done = process("inspect", "log", "--line", "2", "--line", "9", "--jobs", jobs, cwd=tmp_path, status=1)
+    assert done.stderr == b"converter: no record begins on line 2 or 9 of log\n"
 
 
 # ---------------------------------------------------------------- options

@@ -29,7 +29,7 @@ FLOORS = (
     "repairs standing mapping folded",
     "strangers alone shortcut beginnings histories recall",
     "verify convert __init__",
-    "report published verdicts check inspection",
+    "report published verdicts check sheets inspection",
     "shards task",
     "crew",
     "job",
