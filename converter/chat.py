@@ -108,7 +108,7 @@ class File(Base):
     file_data: OptionalText = UNSET
     file_id: OptionalText = UNSET
     filename: OptionalText = UNSET
-    file_url: OptionalText = UNSET
+    file_url: Value | UnsetType = UNSET
 
 
 class FilePart(Base, tag="file", tag_field="type"):

@@ -168,14 +168,24 @@ def split(value: Any, name: str) -> tuple[bytes, bytes] | None:
 
 
 class Beside:
-    """What the request of a pair says of its response: the schemas of the tools, and the values that it echoes."""
+    """What the request of a pair says of its response: the schemas of the tools, and the values that it echoes.
 
-    __slots__ = ("request", "schemas", "tool_choice")
+    ``item_ids`` are those of its items, which no item of the response may have.
+    """
+
+    __slots__ = ("item_ids", "request", "schemas", "tool_choice")
 
     def __init__(self) -> None:
         self.schemas: Schemas = {}
         self.tool_choice: Any = UNSET
         self.request: responses.Request | None = None
+        self.item_ids: set[str] = set()
+
+    def remember(self, items: Any) -> None:
+        """The ids of the items of the request."""
+        for item in items if isinstance(items, list) else ():
+            if isinstance(made := getattr(item, "id", None), str):
+                self.item_ids.add(made)
 
 
 class Passage:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 
 from converter import folded, repairs, standing, text, verify
 from converter.conversion import Beside, Conversion, Passage
@@ -46,6 +47,8 @@ class Session:
         self.options = options
         self.conversion = Conversion(verb, options)
         self.target = self.conversion.target
+        # Where some of a record was left out for its faults, what seems to be an orphan may be none.
+        self.faulty = structs.replace(options, repair=frozenset(options.repair) - {"drop-orphans"})
         self.blank: Account | None = None  # an account on which nothing was said, for the next record
         self.returning: Session | None = None
         # In a pattern a star stands for one part of a pointer; no other character is special.
@@ -174,7 +177,7 @@ class Session:
     def _made(self, kind: Kind, entered: Entered, passage: Passage) -> bytes:
         body, account = entered.body, passage.account
         if self.options.repair:
-            repairs.apply(kind.name, body, account, self.options)
+            repairs.apply(kind.name, body, account, self.faulty if entered.faulty else self.options)
         if kind.envelope == self.target:
             return standing.written(self.conversion, kind, body, passage)
         if entered.seen is not None:

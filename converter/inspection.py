@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -14,15 +14,15 @@ from converter.kinds import Envelope
 from converter.options import Options, Verb
 from converter.outcome import Account, Converted, Notice, Refused, Rejected
 from converter.reading import members_of
-from converter.shapes import Body, Opened, open_record
-from converter.sheets import Sheet
-from converter.text import BLANK, BOM
+from converter.shapes import Body, open_record
+from converter.sheets import Sheet, refusal
+from converter.text import BLANK, BOM, shield
 from converter.verdicts import Row
 
 PLACES: Final = 5
 """So many places of a notice are shown."""
 
-NEAR: Final = 8
+NEAR: Final = 64
 """So many items of the result, either way, are looked through for the one that an item became: some are moved."""
 
 AWAY: Final[dict[Envelope, Verb]] = {"chat": "to-responses", "responses": "to-chat"}
@@ -37,31 +37,50 @@ def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Sheet], Conve
     sessions = {envelope: Session(verb, options) for envelope, verb in AWAY.items()}
 
     def outcome(line: int, record: bytes) -> tuple[list[Sheet], Converted | Rejected]:
-        opened = _opened(record, options)
-        session = sessions[opened.bodies[0].kind.envelope if opened else "chat"]
+        source = _opened(record, options)
+        session = sessions[source.envelope]
         became, given = session.outcome(line, record), session.conversion.given
-        source = _rows(line, opened, given)
+        rows = _rows(line, source, given)
         if isinstance(became, Rejected):
-            head = f"{_what(opened)}refused"
-            said = [f"refused: {reason}" for reason in became.reasons]
-            return [Sheet(line, head, [(row, None) for row in source], said, False)], became
-        result = _rows(line, _opened(became.json, options), given)
+            return [refusal(became, _what(source.bodies), rows)], became
+        result = _rows(line, _result(became.json, options, source.envelope), given)
         said = [_sentence(notice) for notice in became.notices]
-        return [Sheet(line, f"{_what(opened)}written", list(_beside(source, result)), said, True)], became
+        return [Sheet(line, f"{_what(source.bodies)}written", list(_beside(rows, result)), said, True)], became
 
     return outcome
 
 
-def _opened(record: bytes, options: Options) -> Opened | None:
+class Read(NamedTuple):
+    """The bodies of a record, and how its texts are spelled in it."""
+
+    bodies: list[Body]
+    spelled: Callable[[str], str]
+
+    @property
+    def envelope(self) -> Envelope:
+        """That of its first body."""
+        return self.bodies[0].kind.envelope if self.bodies else "chat"
+
+
+def _opened(record: bytes, options: Options) -> Read:
     text = record.strip(BLANK).removeprefix(BOM)
+    shielded = shield(text)
     try:
-        return open_record(text, options, Account(options.allow))
+        opened = open_record(shielded.text if shielded else text, options, Account(options.allow))
     except (Refused, msgspec.DecodeError, RecursionError):
-        return None
+        return Read([], str)
+    return Read(opened.bodies, shielded.spelled if shielded else str)
 
 
-def _what(opened: Opened | None) -> str:
-    bodies = opened.bodies if opened else ()
+def _result(written: bytes, options: Options, source: Envelope) -> Read:
+    """What was written, which is of the other envelope, though in the same wrapper."""
+    read = _opened(written, options)
+    if not read.bodies or read.envelope == source:
+        read = _opened(written, structs.replace(options, shape=None))
+    return read
+
+
+def _what(bodies: list[Body]) -> str:
     named = [f"{body.kind.name}{' folded from a stream' * body.folded}" for body in bodies]
     if len(named) > 2:
         return f"{len(named)} bodies, "
@@ -75,19 +94,19 @@ def _sentence(notice: Notice) -> str:
     return f"{notice.code} at {places}{more}{notice.detail and f': {notice.detail}'}"
 
 
-def _rows(line: int, opened: Opened | None, given: tools.Schemas) -> list[Row]:
+def _rows(line: int, read: Read, given: tools.Schemas) -> list[Row]:
     rows: list[Row] = []
     beside: tools.Schemas = {}
     try:
-        for body in opened.bodies if opened else ():
-            rows += _worded(verdicts.rows(line, body.kind, body.text, given, beside), body)
+        for body in read.bodies:
+            rows += _worded(verdicts.rows(line, body.kind, body.text, given, beside), body, read.spelled)
             beside = verdicts.declared(members_of(body.text)) if body.text[:1] == b"{" else {}
     except (msgspec.DecodeError, RecursionError):
         pass  # the outcome says so
     return rows
 
 
-def _worded(rows: Iterator[Row], body: Body) -> list[Row]:
+def _worded(rows: Iterator[Row], body: Body, spelled: Callable[[str], str]) -> list[Row]:
     """The rows of a body, their places as the record has them, without messages of calls alone."""
     account = Account(base=body.base)
     account.layers = (body.shifts,) if body.shifts else ()
@@ -96,7 +115,16 @@ def _worded(rows: Iterator[Row], body: Body) -> list[Row]:
         if kept and not kept[-1].said and row.place.startswith(f"{kept[-1].place}/"):
             kept.pop()
         kept.append(row)
-    return [structs.replace(row, place=account.logged(row.place)) for row in kept]
+    return [
+        structs.replace(
+            row,
+            place=spelled(account.logged(row.place)),
+            name=spelled(row.name),
+            call_id=spelled(row.call_id),
+            said=spelled(row.said),
+        )
+        for row in kept
+    ]
 
 
 # ---------------------------------------------------------------- source and result, side by side
@@ -124,8 +152,8 @@ def _matched(source: list[Row], result: list[Row]) -> list[int | None]:
     return _near([row.type for row in source], [row.type for row in result], free, found)
 
 
-def _said(row: Row) -> tuple[str, str]:
-    return row.type, row.call_id or row.said
+def _said(row: Row) -> tuple[str, ...]:
+    return row.type, row.role, row.call_id or row.said
 
 
 def _near(source: list[Any], result: list[Any], free: set[int], found: list[int | None]) -> list[int | None]:

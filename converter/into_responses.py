@@ -10,7 +10,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from converter import chat, ids, reasoning, responses
 from converter.options import Options
@@ -108,7 +108,7 @@ def _image(part: chat.ImagePart, path: str, context: Context) -> Any:
 def _file(part: chat.FilePart, path: str, context: Context) -> Any:
     _part_extras(part, path, context)
     file = part.file
-    file_id, file_url = file.file_id or UNSET, file.file_url or UNSET
+    file_id, file_url = file.file_id or UNSET, _url(file.file_url, path, context)
     if not (file.file_data or file_id or file_url):
         context.account.refuse(
             "unsupported_content",
@@ -116,8 +116,6 @@ def _file(part: chat.FilePart, path: str, context: Context) -> Any:
             "a file without data, id or URL, so there is nothing in it (--allow unsupported_content leaves it out)",
         )
         return None
-    if file_url:
-        context.account.notice("odd", f"{path}/file/file_url", "a file's URL, for which there is no way back")
     if file_id and context.options.target != "openai":
         if not (file.file_data or file_url):
             context.account.refuse(
@@ -131,6 +129,17 @@ def _file(part: chat.FilePart, path: str, context: Context) -> Any:
     return responses.InputFile(
         file.filename or UNSET, file_url, UNSET if file.file_data is None else file.file_data, file_id
     )
+
+
+def _url(value: Raw | UnsetType, path: str, context: Context) -> str | UnsetType:
+    """The URL of a file, which no envelope but that of some gateways has."""
+    if value is UNSET or says_nothing(value):
+        return UNSET
+    if (url := text_of(value)) is None:
+        context.account.notice("dropped", f"{path}/file/file_url")
+        return UNSET
+    context.account.notice("odd", f"{path}/file/file_url", "a file's URL, for which there is no way back")
+    return url
 
 
 def _document(part: chat.DocumentPart, path: str, context: Context) -> Any:

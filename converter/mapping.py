@@ -35,6 +35,7 @@ def _chat_request(conversion: Conversion, body: chat.Request, passage: Passage) 
     _gate_items(conversion, request.input, made.schemas, body.tool_choice, context, body.messages, passage.text)
     if (beside := passage.beside) is not None:
         beside.schemas, beside.tool_choice, beside.request = made.schemas, body.tool_choice, request
+        beside.remember(request.input)
     return request
 
 
@@ -42,6 +43,8 @@ def _message_list(conversion: Conversion, body: list[Any], passage: Passage) -> 
     context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
     items = into_responses.messages(body, context)
     _gate_items(conversion, items, _known(conversion, passage), UNSET, context, body, passage.text)
+    if passage.beside is not None:
+        passage.beside.remember(items)
     return items
 
 
@@ -71,11 +74,9 @@ def _gate_items(
 
 def _completion(conversion: Conversion, body: chat.Completion, passage: Passage) -> responses.Response | None:
     context = into_responses.Context(passage.account, conversion.options, "", passage.left_out)
-    beside, echo = passage.beside, {}
-    if beside and beside.request:
-        echo = answers_into_responses.echo_of(beside.request)
-        asked: Any = beside.request.input
-        context.item_ids |= {item.id for item in asked or () if type(item) in into_responses.CALLS}
+    beside = passage.beside
+    echo = answers_into_responses.echo_of(beside.request) if beside and beside.request else {}
+    context.item_ids |= beside.item_ids if beside else set()
     made = answers_into_responses.completion(body, passage.text, context, echo)
     if made is None:
         return None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 from unicodedata import combining, east_asian_width
 
 from msgspec import Struct
 
-from converter.outcome import Verdict
+from converter.outcome import Rejected, Verdict
 from converter.report import printable
 from converter.verdicts import Row
 
@@ -54,6 +54,12 @@ class Sheet(Struct, frozen=True):
             for one, other in zip_longest(_wrapped(left, half), _wrapped(right, half), fillvalue=""):
                 yield f"{one}{' ' * (half - _wide(one))}{bar}{other}"
                 bar = BAR[0]
+
+
+def refusal(rejected: Rejected, head: str = "", rows: Sequence[Row] = ()) -> Sheet:
+    """The sheet of a record that is refused, with its items as far as they can be read."""
+    pairs: list[tuple[Row | None, Row | None]] = [(row, None) for row in rows]
+    return Sheet(rejected.line, f"{head}refused", pairs, [f"refused: {reason}" for reason in rejected.reasons], False)
 
 
 class Field(NamedTuple):

@@ -73,6 +73,7 @@ def check(conversion: Conversion, body: Any, passage: Passage) -> None:
     schemas = tools.every(*(tools.schemas_of(getattr(body, name, UNSET), name) for name in ("tools", "functions")))
     if passage.beside is not None:
         passage.beside.schemas = schemas = tools.every(schemas, passage.beside.schemas)
+        passage.beside.remember(body if isinstance(body, list) else getattr(body, "input", None))
     _CHECK[type(body)](conversion, body, {**schemas, **conversion.given}, passage.account)
 
 

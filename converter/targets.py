@@ -99,7 +99,10 @@ class _Named(io.FileIO):
 
 @contextmanager
 def _sent_ahead(file: _Named) -> Iterator[None]:
-    """Inside the block, a thread has the disk write what was written to the file while more of it is being made."""
+    """Inside the block, a thread has the disk write what was written to the file while more of it is being made.
+
+    Where the block is broken off, nobody waits for the disk: the file will be deleted.
+    """
     asked: SimpleQueue[bool] = SimpleQueue()
     thread = Thread(target=_send, args=(file.name, asked), daemon=True)
 
@@ -107,17 +110,19 @@ def _sent_ahead(file: _Named) -> Iterator[None]:
         if thread.ident is None:
             with suppress(RuntimeError):  # as many threads as there may be
                 thread.start()
-        asked.put(True)
+        if asked.empty():  # what waits there already will be about this too
+            asked.put(True)
 
     if hasattr(os, "fdatasync"):
         file.often = often
     try:
         yield
-    finally:
-        file.often = None
         if thread.ident is not None:
             asked.put(False)
             thread.join()
+    finally:
+        file.often = None
+        asked.put(False)
 
 
 def _send(path: str, asked: SimpleQueue[bool]) -> None:

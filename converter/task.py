@@ -17,6 +17,7 @@ from converter.options import LOOKS, Options
 from converter.outcome import Converted, Reason, Rejected
 from converter.report import Ledger, Listener, Part
 from converter.shards import Piece, shown
+from converter.sheets import refusal
 
 PART: Final = 6 << 20
 """Bytes of output from which a part is given; the last record is added whole."""
@@ -73,7 +74,10 @@ class Task(Struct, frozen=True, kw_only=True):
                     f"a line of more than {self.max_line_bytes} bytes, skipped without being held "
                     "(--max-line-bytes allows more)"
                 )
-                yield Rejected(line, [Reason("too_long", "", sentence)], b"")
+                rejected = Rejected(line, [Reason("too_long", "", sentence)], b"")
+                if self.command == "inspect":
+                    output.write(refusal(rejected).shown(name).encode(errors="replace") + b"\n")
+                yield rejected
             else:
                 yield step(line, text)
 

@@ -131,7 +131,7 @@ class Toolbox:
         try:
             written, schemas = self.convert(raw, f"/{name}", account, self.options)
         except Refused:
-            written, schemas = [], {}
+            written, schemas = [], schemas_of(raw, name)  # the calls of the other tools are judged all the same
         return Tools(
             Raw(encode(written)) if written else UNSET,
             {**schemas, **self.given},

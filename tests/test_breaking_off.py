@@ -1,6 +1,7 @@
 """Disks that are full, archives that are cut, terminals that watch: the command as a process of its own."""
 
 import bz2
+import errno
 import gzip
 import json
 import lzma
@@ -8,11 +9,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import converter
+from converter import files, targets
 
 SMALL = "from converter import report, shards; shards.LEAST, shards.SHARD, report.TICK = 1, 20_000, -1; "
 START = "from converter.cli import main; main(prog_name='converter')"
@@ -87,6 +90,60 @@ def test_an_output_that_takes_no_more(tmp_path, output):
     with open("/dev/full", "wb") as full:
         said = run(tmp_path, "to-responses", "a.jsonl", *output, status=1, stdout=full)
     assert re.fullmatch(r"converter: (standard output|/dev/full): No space left on device\n", said)
+
+
+# ---------------------------------------------------------------- slow disks
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """A disk that takes as long as it is let, and how often it was asked."""
+    let, asked = threading.Event(), []
+    monkeypatch.setattr(os, "fdatasync", lambda file: asked.append(let.wait(10)), raising=False)
+    monkeypatch.setattr(targets, "BEHIND", 10)
+    return let, asked
+
+
+def test_who_breaks_off_does_not_wait_for_the_disk(tmp_path, slow):
+    let, asked = slow
+
+    def run():
+        with targets.written(str(tmp_path / "out")) as stream:
+            for _ in range(10):
+                stream.write(b"x" * files.BUFFER * 2)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert asked == []  # the disk is still at it
+    assert names(tmp_path) == []
+    let.set()
+
+
+def test_a_slow_disk_is_not_asked_for_each_piece(tmp_path, slow):
+    let, asked = slow
+    with targets.written(str(tmp_path / "out")) as stream:
+        for _ in range(50):
+            stream.write(b"x" * files.BUFFER * 2)
+        let.set()
+    assert len(asked) <= 3
+    assert (tmp_path / "out").stat().st_size == 100 * files.BUFFER
+
+
+def test_a_fault_of_the_disk_is_told_at_the_end(tmp_path, monkeypatch):
+    """The thread that sends the data ahead keeps it to itself; the last look at the file hears of it as well."""
+
+    def fails(file):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(targets, "BEHIND", 10)
+    monkeypatch.setattr(os, "fdatasync", fails, raising=False)
+    with targets.written(str(tmp_path / "out")) as stream:
+        stream.write(b"x" * files.BUFFER * 2)
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match="Input/output error"), targets.written(str(tmp_path / "two")) as stream:
+        stream.write(b"x" * files.BUFFER * 2)
+    assert names(tmp_path) == ["out"]
 
 
 # ---------------------------------------------------------------- cut archives

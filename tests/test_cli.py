@@ -269,6 +269,12 @@ def test_a_limit_counts_what_is_looked_at(tmp_path):
     assert b"log:7" not in done.stdout
 
 
+def test_a_line_that_is_too_long_has_a_sheet_too(tmp_path):
+    (tmp_path / "log").write_bytes(b'{"messages":[{"role":"user","content":"x"}]}\n' + b"x" * 100 + b"\n")
+    done = process("inspect", "log", "--max-line-bytes", "50", "-q", cwd=tmp_path, status=3)
+    assert b"\nlog:2: refused\n  refused: too_long at the top: a line of more than 50 bytes" in done.stdout
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_line_on_which_no_record_begins(tmp_path, jobs):
     (tmp_path / "log").write_bytes(b'{"messages":[{"role":"user","content":"x"}]}\n\n')

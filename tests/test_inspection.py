@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import USER, USER_ITEM, asks, call, completion, function_call, output, said, tool
+from strategies import USER, USER_ITEM, asks, call, completion, function_call, output, response, said, tool
 
 from converter import Options
 from converter.inspection import prepare
@@ -171,6 +171,47 @@ def test_long_words_and_many_places_are_cut():
 def test_wide_characters_take_two_columns():
     [row] = [line for line in sheet({"messages": [{"role": "user", "content": "日本語"}]}).splitlines() if "日" in line]
     assert row == f"    日本語{' ' * 37}| =   日本語"
+
+
+def test_a_system_message_that_is_made_takes_no_other_place():
+    found = sheet({"instructions": "hi", "input": "hi"}).splitlines()
+    assert [line[:12].strip() for line in found if "/messages" in line] == ["(made)", "/input"]
+
+
+@pytest.mark.parametrize("key", ["content", "\\udfff"])
+def test_lone_surrogates_are_shown_as_they_are_spelled(key):
+    text = b'{"messages":[{"role":"user","content":"hi \\ud800","%b":"\\ud800 yo"},{"role":"assistant","content":"z"}]}'
+    found = sheet(text % key.encode())
+    assert found.startswith("log:7: chat-request, written\n")
+    assert found.count("\\ud800") >= 2
+    assert "lone-surrogate-" not in found
+
+
+@pytest.mark.parametrize(
+    ("shape", "record"),
+    [
+        ("chat-request", {"messages": [USER]}),
+        ("message-list", [USER]),
+        ("responses-request", {"input": [USER_ITEM]}),
+        ("item-list", [USER_ITEM]),
+        ("completion", completion(said("x"))),
+        (
+            "response",
+            response({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}),
+        ),
+        ("pair", {"request": {"messages": [USER]}, "response": completion(said("x"))}),
+    ],
+)
+def test_a_shape_that_is_said_is_that_of_the_source(shape, record):
+    found = sheet(record, shape=shape)
+    assert found.count("= ") >= 1
+    assert "(left out)" not in found
+    assert "(made)" not in found
+
+
+def test_reasons_do_not_steer_a_terminal():
+    found = sheet({"messages": [USER], "\x1b[2J\n": 1}, strict=True)
+    assert "refused: loss at /\\x1b[2J\\n: " in found
 
 
 def test_nothing_steers_a_terminal():

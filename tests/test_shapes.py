@@ -75,12 +75,17 @@ def test_the_request_of_a_pair_has_the_tools_of_its_answer():
     )
 
 
-def test_item_ids_of_a_pair_are_unique_in_all_of_it():
+ANSWERED = [USER, CALL, {"role": "tool", "tool_call_id": "c1", "content": "y"}]
+ITEMS = to_responses(ANSWERED).body
+
+
+@pytest.mark.parametrize("request_", [{"messages": ANSWERED}, ANSWERED, {"input": ITEMS}, ITEMS])
+def test_item_ids_of_a_pair_are_unique_in_all_of_it(request_):
     """An answer may use a call id again that its request has."""
-    answered = {"role": "tool", "tool_call_id": "c1", "content": "y"}
     answer = {**ANSWER, "choices": [{"index": 0, "finish_reason": "tool_calls", "message": CALL}]}
-    made = to_responses({"request": {"messages": [USER, CALL, answered]}, "response": answer}).body
-    ids = [item["id"] for item in (*made["request"]["input"], *made["response"]["output"]) if "id" in item]
+    made = to_responses({"request": request_, "response": answer}).body
+    history = made["request"] if isinstance(made["request"], list) else made["request"]["input"]
+    ids = [item["id"] for item in (*history, *made["response"]["output"]) if "id" in item]
     assert len(ids) == len(set(ids)) == 2
 
 
