@@ -36,7 +36,7 @@ class Sheet(Struct, frozen=True):
     def shown(self, name: str) -> str:
         """The sheet as `converter inspect` prints it, for a record of the input of this name."""
         width = min(max(shutil.get_terminal_size((100, 0)).columns, 60), 200) - 2
-        lines = [f"{name}:{self.line}: {self.head}"]
+        lines = [f"{printable(name)}:{self.line}: {self.head}"]
         for source, result in self.pairs:
             lines += [f"  {line}".rstrip() for line in self._pair(source, result, width)]
         return "\n".join([*lines, *(f"  {printable(sentence)}" for sentence in self.said), ""])
