@@ -12,7 +12,7 @@ from converter.entry import enter
 from converter.options import Options
 from converter.outcome import Account, Converted, Refused, Rejected
 from converter.shapes import Body, open_record
-from converter.text import BLANK, BOM, fault, utf8
+from converter.text import BLANK, BOM, Shield, fault, shield, utf8
 from converter.verdicts import Row
 
 
@@ -24,24 +24,36 @@ def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Convert
     conversion = Conversion("to-responses", options)
 
     def outcome(line: int, record: bytes) -> tuple[list[Row], Converted | Rejected]:
-        rows: list[Row] = []
         text = record.strip(BLANK).removeprefix(BOM)
-        account = Account(options.allow)
+        account, rows = Account(options.allow), list[Row]()
+        shielded = shield(text)
+        conversion.mark = shielded.mark.decode() if shielded else None
         try:
             utf8(text)
             beside = Beside()
-            for body in open_record(text, options, account).bodies:
+            for body in open_record(shielded.text if shielded else text, options, account).bodies:
                 rows += verdicts.rows(line, body.kind, body.text, conversion.given, beside.schemas)
                 _gated(conversion, body, account, beside)
         except Refused as refused:
-            return rows, Rejected(line, [*account.reasons, *refused.reasons], record)
+            account.reasons.update(dict.fromkeys(refused.reasons))
         except (msgspec.DecodeError, RecursionError) as error:
-            return rows, Rejected(line, [fault(text, error)], record)
+            return rows, Rejected(line, [fault(shielded.text if shielded else text, error)], record)
+        if shielded:
+            rows = [row.respelled(shielded.spelled) for row in rows]
+            _respell(account, shielded)
         if account.reasons:
             return rows, Rejected(line, list(account.reasons), record)
         return rows, Converted(line, text, account.notices())
 
     return outcome
+
+
+def _respell(account: Account, shielded: Shield) -> None:
+    """Say of lone surrogates that they are there, and spell them as the record does."""
+    account.base, account.layers = "", ()
+    for path in shielded.paths():
+        account.notice("odd", path, "a lone surrogate, kept as its escape")
+    account.respell(shielded.spelled)
 
 
 def _gated(conversion: Conversion, body: Body, account: Account, beside: Beside) -> None:

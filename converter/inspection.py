@@ -115,16 +115,7 @@ def _worded(rows: Iterator[Row], body: Body, spelled: Callable[[str], str]) -> l
         if kept and not kept[-1].said and row.place.startswith(f"{kept[-1].place}/"):
             kept.pop()
         kept.append(row)
-    return [
-        structs.replace(
-            row,
-            place=spelled(account.logged(row.place)),
-            name=spelled(row.name),
-            call_id=spelled(row.call_id),
-            said=spelled(row.said),
-        )
-        for row in kept
-    ]
+    return [structs.replace(row, place=account.logged(row.place)).respelled(spelled) for row in kept]
 
 
 # ---------------------------------------------------------------- source and result, side by side

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw, Struct, structs
 
 from converter import tools
 from converter.answers_into_responses import is_cut
@@ -41,6 +41,11 @@ class Row(Struct, frozen=True, kw_only=True):
     def shown(self, _: str) -> str:
         """The row as `converter check` prints it, whatever the name of its input."""
         return "\t".join(printable(str(getattr(self, name))) for name in COLUMNS)
+
+    def respelled(self, spelled: Callable[[str], str]) -> Row:
+        """The row as the record spells it, in which something stood in for what no text can hold."""
+        texts = {name: spelled(getattr(self, name)) for name in ("name", "call_id", "place", "said")}
+        return structs.replace(self, **texts)
 
 
 COLUMNS: Final = ("line", "position", "type", "name", "call_id", "status", "verdict")

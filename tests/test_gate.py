@@ -8,7 +8,7 @@ import json
 import pytest
 from strategies import USER, USER_ITEM, asks, call, function_call, output, response, said, tool
 
-from converter import Notice, Options, Refused, Verdict, check, replay_gate, to_chat, to_responses
+from converter import Notice, Options, Refused, Verdict, check, convert_lines, replay_gate, to_chat, to_responses
 
 KNOWN = {"tools": {"f": True}}
 GOOD = {"type": "function_call", "status": "completed", "arguments": "{}"}
@@ -299,3 +299,24 @@ def test_a_legacy_call_has_a_row_as_any_other():
         record = {"functions": [{"name": "f", "parameters": schema}], "messages": [call_of]}
         rows, _ = gated(1, json.dumps(record).encode())
         assert [(row.type, row.name, row.verdict) for row in rows[1:]] == [("function_call", "f", verdict)]
+
+
+@pytest.mark.parametrize("name", ["f", "f\\ud800"])
+def test_lone_surrogates_are_looked_at_as_they_are_converted(name):
+    text = (
+        b'{"messages":[{"role":"user","content":"\\ud800"},{"role":"assistant","tool_calls":[{"id":"c","type":"function",'
+        b'"function":{"name":"%b","arguments":"{}"}}]}]}' % name.encode()
+    )
+    rows, outcome = check.prepare(Options())(1, text)
+    assert [(row.type, row.name, row.verdict) for row in rows[2:]] == [("function_call", name, "ok")]
+    [converted] = convert_lines([text], "to-responses")
+    assert type(outcome) is type(converted)
+    if name == "f":
+        assert outcome.json == text
+        assert [(one.code, one.paths) for one in outcome.notices] == [
+            ("unchecked", ["/messages/1/tool_calls/0/function/arguments"]),
+            ("open_call", ["/messages/1/tool_calls/0"]),
+            ("odd", ["/messages/0/content"]),
+        ]
+    else:
+        assert outcome.reasons == converted.reasons
