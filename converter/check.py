@@ -26,10 +26,11 @@ def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Convert
     def outcome(line: int, record: bytes) -> tuple[list[Row], Converted | Rejected]:
         text = record.strip(BLANK).removeprefix(BOM)
         account, rows = Account(options.allow), list[Row]()
-        shielded = shield(text)
-        conversion.mark = shielded.mark.decode() if shielded else None
+        shielded = None
         try:
             utf8(text)
+            shielded = shield(text)
+            conversion.mark = shielded.mark.decode() if shielded else None
             beside = Beside()
             for body in open_record(shielded.text if shielded else text, options, account).bodies:
                 rows += verdicts.rows(line, body.kind, body.text, conversion.given, beside.schemas)

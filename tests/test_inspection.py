@@ -209,6 +209,11 @@ def test_a_shape_that_is_said_is_that_of_the_source(shape, record):
     assert "(made)" not in found
 
 
+@pytest.mark.parametrize("text", [b"\xff\\udc00", b'{"a":"\\ud800', b'"\\ud800"'])
+def test_what_is_no_record_has_a_sheet_of_reasons_alone(text):
+    assert sheet(text).startswith("log:7: refused\n  refused: ")
+
+
 def test_reasons_do_not_steer_a_terminal():
     found = sheet({"messages": [USER], "\x1b[2J\n": 1}, strict=True)
     assert "refused: loss at /\\x1b[2J\\n: " in found
