@@ -12,7 +12,7 @@ from converter.entry import enter
 from converter.options import Options
 from converter.outcome import Account, Converted, Refused, Rejected
 from converter.shapes import Body, open_record
-from converter.text import BLANK, BOM, Shield, fault, shield, utf8
+from converter.text import BLANK, BOM, fault, shield, utf8
 from converter.verdicts import Row
 
 
@@ -41,20 +41,12 @@ def prepare(options: Options) -> Callable[[int, bytes], tuple[list[Row], Convert
             return rows, Rejected(line, [fault(shielded.text if shielded else text, error)], record)
         if shielded:
             rows = [row.respelled(shielded.spelled) for row in rows]
-            _respell(account, shielded)
+            shielded.tell(account)
         if account.reasons:
             return rows, Rejected(line, list(account.reasons), record)
         return rows, Converted(line, text, account.notices())
 
     return outcome
-
-
-def _respell(account: Account, shielded: Shield) -> None:
-    """Say of lone surrogates that they are there, and spell them as the record does."""
-    account.base, account.layers = "", ()
-    for path in shielded.paths():
-        account.notice("odd", path, "a lone surrogate, kept as its escape")
-    account.respell(shielded.spelled)
 
 
 def _gated(conversion: Conversion, body: Body, account: Account, beside: Beside) -> None:
@@ -64,6 +56,5 @@ def _gated(conversion: Conversion, body: Body, account: Account, beside: Beside)
         return
     rest = account.aside() if entered.faulty else account
     standing.check(conversion, entered.body, Passage(body.text, rest, beside, entered))
-    if entered.seen is not None and entered.faulty:
-        account.absorb(entered.seen)
-        account.confess(rest)
+    if entered.faulty:
+        entered.confess(account, rest)

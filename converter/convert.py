@@ -115,10 +115,7 @@ class Session:
         finally:
             self.recalls, self.conversion.mark = recalls, None
             self._expect(self.guess)
-        account.base, account.layers = "", ()  # these pointers lead into the record as it was logged
-        for path in shield.paths():
-            account.notice("odd", path, "a lone surrogate, kept as its escape")
-        account.respell(shield.spelled)
+        shield.tell(account)
         return written
 
     def _record(self, record: bytes, account: Account) -> bytes:
@@ -169,9 +166,7 @@ class Session:
         # Nothing will be written, but all that is wrong with the record is told at once.
         account, passage.account = passage.account, passage.account.aside()
         self._made(kind, entered, passage)
-        assert entered.seen is not None
-        account.absorb(entered.seen)
-        account.confess(passage.account)
+        entered.confess(account, passage.account)
         return b""
 
     def _made(self, kind: Kind, entered: Entered, passage: Passage) -> bytes:

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from converter import habits
 from converter.kinds import Kind
 from converter.options import Options
-from converter.outcome import Account
+from converter.outcome import REASONS, Account
 from converter.reading import Reading, tidy
 
 
@@ -30,6 +30,21 @@ class Entered(Struct):
     def changed(self) -> bool:
         """Whether the struct holds something else than the text: a repair was made, or something was left out."""
         return self.seen is not None and bool(self.shifts or self.left_out or "repaired" in self.seen.found)
+
+    def confess(self, account: Account, rest: Account) -> None:
+        """Say all that is wrong with a faulty body: what was refused on the way in, and what was found in the ``rest``.
+
+        Not what may follow from what was left out: of pairing, since a call or an output may be among it; of what is
+        missing; of a place of which a reason stands already, or of a field right in it, since something else may stand
+        in for what was there.
+        """
+        assert self.seen is not None
+        account.absorb(self.seen)
+        told = {reason.path for reason in account.reasons}
+        for reason in rest.reasons:
+            follows = reason.code in REASONS["pairing"] or reason.code in REASONS["shape"]
+            if not follows and told.isdisjoint((reason.path, reason.path.rpartition("/")[0])):
+                account.reasons[reason] = None
 
 
 def enter(kind: Kind, text: bytes, account: Account, options: Options) -> Entered | None:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 STANDARD: Final = "-"
 BUFFER: Final = 1 << 17
-"""Bytes that are read or written at once. More leave the processor's cache on the way, which costs twice the time."""
+"""Bytes that are read or written at once. More would leave the processor's cache on the way."""
 STREAM_SUFFIXES: Final = (".sse", ".txt")
 
 

@@ -273,19 +273,6 @@ class Account:
         other.layers = self.layers
         return other
 
-    def confess(self, rest: Account) -> None:
-        """Take over the reasons found in what is left of a body of which some was refused.
-
-        Not those that may follow from what was left out: of pairing, since a call or an output may be among it; of what
-        is missing; of a place of which a reason stands here, or of a field right in it, since something else may stand
-        in for what was there.
-        """
-        told = {reason.path for reason in self.reasons}
-        for reason in rest.reasons:
-            follows = reason.code in REASONS["pairing"] or reason.code in REASONS["shape"]
-            if not follows and told.isdisjoint((reason.path, reason.path.rpartition("/")[0])):
-                self.reasons[reason] = None
-
     def notices(self) -> list[Notice]:
         """The notices, at most one a code, in the order in which they were found."""
         return [

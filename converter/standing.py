@@ -70,7 +70,7 @@ def _id_of_output(entry: Any) -> str | None:
 
 def check(conversion: Conversion, body: Any, passage: Passage) -> None:
     """The gate over a body of either envelope as it stands."""
-    schemas = tools.every(*(tools.schemas_of(getattr(body, name, UNSET), name) for name in ("tools", "functions")))
+    schemas = tools.declared(getattr(body, "tools", UNSET), getattr(body, "functions", UNSET))
     if passage.beside is not None:
         passage.beside.schemas = schemas = tools.every(schemas, passage.beside.schemas)
         passage.beside.remember(body if isinstance(body, list) else getattr(body, "input", None))

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from converter.outcome import Reason, Refused
+from converter.outcome import Account, Reason, Refused
 
 BOM: Final = b"\xef\xbb\xbf"
 BLANK: Final = b" \t\r\n"
@@ -206,6 +206,13 @@ class Shield:
     def spelled(self, words: str) -> str:
         """A pointer or a sentence with the escapes in the place of the stand-ins."""
         return re.sub(re.escape(self.mark.decode()) + "([0-9a-fA-F]{4})", r"\\u\1", words)
+
+    def tell(self, account: Account) -> None:
+        """Say that these stand in the record, and spell all that was said as the record does."""
+        account.base, account.layers = "", ()  # these pointers lead into the record as it was logged
+        for path in self.paths():
+            account.notice("odd", path, "a lone surrogate, kept as its escape")
+        account.respell(self.spelled)
 
     def paths(self) -> list[str]:
         """Where the surrogates stand; nowhere in a text that is no JSON, and was refused for something else."""

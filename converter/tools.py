@@ -208,6 +208,11 @@ def schemas_of(raw: Raw | UnsetType, name: str = "tools") -> Schemas:
     return schemas
 
 
+def declared(tools: Raw | UnsetType, functions: Raw | UnsetType) -> Schemas:
+    """The schemas that a body brings: in its ``tools``, and in its legacy ``functions``."""
+    return every(schemas_of(tools), schemas_of(functions, "functions"))
+
+
 def _remember(schemas: Schemas, name: str | None, parameters: Raw | UnsetType) -> ToolSchema | None:
     if name is None or parameters is UNSET or kind(parameters) not in ("an object", "a boolean"):
         return None

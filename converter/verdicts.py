@@ -22,7 +22,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
     ``position`` is that of its entry in the list, ``place`` the pointer to it. ``role`` is that of a message. ``said``
     is the arguments, the output or the text; where that is not ``spoken``, it is JSON text.
-    ``unchecked``: no schema is known for the call.
+    ``unchecked``: no schema is known for the call that can be used.
     """
 
     line: int
@@ -67,7 +67,7 @@ def rows(line: int, found: Kind, text: bytes, given: tools.Schemas, beside: tool
 
 def declared(body: dict[str, Raw]) -> tools.Schemas:
     """The schemas of the tools that a body brings."""
-    return tools.every(*(tools.schemas_of(body.get(name, UNSET), name) for name in ("tools", "functions")))
+    return tools.declared(body.get("tools", UNSET), body.get("functions", UNSET))
 
 
 def _entries(found: Kind, body: dict[str, Raw], text: bytes) -> Iterator[tuple[str, Raw]]:
@@ -180,7 +180,8 @@ def _row(line: int, position: int, place: str, item: Item, schemas: tools.Schema
     name = item.get("name")
     verdict = replay_gate(item, None)
     schema = schemas.get(name) if verdict is Verdict.OK and isinstance(name, str) else None
-    if schema is not None and schema.problem is None:
+    usable = schema is not None and schema.problem is None
+    if schema is not None and usable:
         verdict = schema.verdict(item["arguments"])
     names = ("type", "name", "call_id", "role", "said")
     shown = {key: value if isinstance(value := item.get(key), str) else "" for key in names}
@@ -191,6 +192,6 @@ def _row(line: int, position: int, place: str, item: Item, schemas: tools.Schema
         status=str(item["status"]),
         verdict=verdict.value,
         spoken=item.get("spoken", True),
-        unchecked=verdict is Verdict.OK and schema is None,
+        unchecked=verdict is Verdict.OK and not usable,
         **shown,
     )

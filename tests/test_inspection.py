@@ -158,6 +158,11 @@ def test_the_answer_of_a_pair_knows_the_tools_of_its_request():
     ]
 
 
+def test_a_schema_that_cannot_be_used_checks_nothing():
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "strange"}}}]
+    assert "function_call  completed  ok  unchecked\n" in sheet({"messages": [USER, asks(call())], "tools": tools})
+
+
 def test_long_words_and_many_places_are_cut():
     strange = {f"field_{number}": 1 for number in range(9)}
     found = sheet({"messages": [{"role": "user", "content": "xy" * 1000, **strange}]})
